@@ -10,7 +10,8 @@ from adabkb_service.errors import RateLimit
 class Bucket:
     """An amount that grows at a constant rate, up to its growth in one window (the quota).
 
-    In a period of length T, at most ``quota * (1 + T / window)`` is spent.
+    In a period of length T, at most ``quota * (1 + T / window)`` is spent, if each amount is spent only while the
+    bucket holds it.
 
     Args:
         name: name of the resource.

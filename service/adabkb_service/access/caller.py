@@ -38,7 +38,7 @@ class Caller:
     address: str = ""
     """Network address of the sender."""
     payer: str = ""
-    """Key that rate limits count requests by: the id of the token if it has its own quotas, else the user."""
+    """Key by which rate limits count requests: the id of the token if it has its own quotas, else the user."""
     is_link: bool = False
     """Whether the token is a read-only link to one study, without access to its owner's other data."""
     person: PersonRow | None = None

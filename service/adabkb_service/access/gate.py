@@ -151,7 +151,7 @@ class Gate:
         return caller
 
     def rights_changed(self) -> None:
-        """Drop all cached grants."""
+        """Drop all cached grants, and require tokens from now on if any exist."""
         with self._guard:
             self._rights_changes += 1
             self._allowed.clear()
@@ -250,7 +250,10 @@ def _paying(connection: Connection, row: TokenRow, now: datetime) -> TokenRow:
     if not found and people.has_logged_in(connection, row.user, now - RETURNING):
         return row
     if not found:
-        reason = "This link no longer works, because the study's owner has no valid token; ask them for a new link."
+        reason = (
+            "This link does not work now, because the study's owner has no valid token, and has not logged in "
+            "recently; ask the owner to log in, or to get a token."
+        )
         raise Unauthorized(reason, "revoked")
     return min(found, key=lambda each: (each.quotas or {}).get("requests_per_second", math.inf))
 

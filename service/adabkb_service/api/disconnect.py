@@ -17,8 +17,8 @@ async def disconnected(request: Request) -> None:
 
 @asynccontextmanager
 async def watched(request: Request) -> AsyncIterator[Callable[[], bool]]:
-    """A function that returns whether the client has disconnected; any thread may call it. The body of the request must
-    have been read."""
+    """Yield a function that returns whether the client has disconnected; any thread may call it. The body of the
+    request must have been read."""
     leaving = asyncio.ensure_future(disconnected(request))
     try:
         yield leaving.done

@@ -7,8 +7,8 @@ request, forwards it to the follower through the database, and returns the follo
 If the follower ends, or declines because it shuts down or was suspended, the server forwards the request to the study's
 next follower, if it is another one. If that one does not respond either, or if a live follower does not respond in
 time, the server performs the request itself. So a request may be performed twice. Its Idempotency-Key ensures a single
-effect; a change without a key is forwarded with a new key. Two processes may write to a study, since each write
-compares the version of the study.
+effect; a change without a key is forwarded with a new key. It does no harm if two processes write to a study, since
+each write compares the version of the study.
 """
 
 from __future__ import annotations
@@ -331,7 +331,7 @@ def follower_of(study_id: str, servers: frozenset[str]) -> str:
 
 
 def _described(scope: Scope) -> dict[str, Any]:
-    """Return a request for the follower, without its body."""
+    """Return what the follower needs to know of a request, except its body."""
     caller: Caller = scope["state"].get("caller", ANYBODY)
     return {
         "id": scope["state"]["request_id"],
@@ -354,7 +354,7 @@ def _encoded(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
 
 
 async def _silent() -> Message:
-    """Receives nothing."""
+    """An ASGI ``receive`` that never returns."""
     await asyncio.Event().wait()
     raise AssertionError("the event is never set")
 

@@ -24,7 +24,7 @@ class ProviderConfig:
     groups_claim: str
     """Names of nested objects are separated by dots, as in ``realm_access.roles``."""
     groups: Mapping[Scope, frozenset[str]]
-    """Groups whose members get each scope."""
+    """Scope -> groups whose members get it."""
     default_scope: Scope | None
     """Scope of everybody else; None if they may not log in."""
     session_hours: float

@@ -54,7 +54,7 @@ class Authenticated:
 
 
 class Provider:
-    """A provider. Used only by the event loop of a server.
+    """The OpenID Connect provider of a server. Only the server's event loop uses it.
 
     Args:
         config: the configuration of the provider.

@@ -20,7 +20,7 @@ from adabkb_service.study.draft import Draft
 from adabkb_service.study.point_checks import check_offered, feasible_point
 from adabkb_service.study.request import Key, Outcome, Points, Request
 
-OTHER_PLACES = "give plate open for a place on the last plate, or increase the budget"
+OTHER_PLACES = 'give plate "open" for a place on the last plate, or increase the budget'
 
 
 def queue(study_id: str, body: QueueBody, key: Key | None = None) -> Request[Trial]:

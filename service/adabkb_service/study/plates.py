@@ -145,10 +145,10 @@ def check_trials(
     plate = None if which == "new" else open_plate(study)
     if plate is not None:
         differing = _differing(parameters, plate.values)
-        _refuse(differing, parameters, plate.values, plate.number, pointer, "give that value, or plate new")
+        _refuse(differing, parameters, plate.values, plate.number, pointer, 'give that value, or plate "new"')
     room = size if plate is None else plate.room
     if count > room:
-        where = f"on a plate of {size}" if plate is None else f"on plate {plate.number}, or give plate new"
+        where = f"on a plate of {size}" if plate is None else f'on plate {plate.number}; give fewer, or plate "new"'
         raise Invalid([FieldError("/times", f"must be at most {room}, the room {where}", "plate_full")])
 
 

@@ -85,7 +85,7 @@ def test_no_plate_is_begun_beyond_the_budget_while_the_last_one_has_room(running
         lambda: queue(running, "s", CONTROL, plate="new"),
         lambda: repeat(running, "s", parameters=CONTROL, times=2, plate="new"),
     ):
-        with pytest.raises(StudyComplete, match="allows no other plate; give plate open"):
+        with pytest.raises(StudyComplete, match='allows no other plate; give plate "open"'):
             refused()
     cool = {**CONTROL, "heat": 60}
     assert repeat(running, "s", parameters=cool, times=2, plate="open").view.trials[1].plate == 2

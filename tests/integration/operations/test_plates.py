@@ -431,11 +431,11 @@ def test_control_must_match_its_plate_and_needs_a_free_place(running: Service) -
     create(running, on_plates())
     asked(running, 2, fixed={"heat": 60})
     before = get(running, "s")
-    with pytest.raises(Invalid, match="is 80, but plate 1 has 60; give that value, or plate new") as refused:
+    with pytest.raises(Invalid, match='is 80, but plate 1 has 60; give that value, or plate "new"') as refused:
         queue(running, "s", CONTROL, plate="open")
     assert [error.pointer for error in refused.value.errors] == ["/parameters/heat"]
     cool = {**CONTROL, "heat": 60}
-    with pytest.raises(Invalid, match="must be at most 2, the room on plate 1, or give plate new") as refused:
+    with pytest.raises(Invalid, match='must be at most 2, the room on plate 1; give fewer, or plate "new"') as refused:
         repeat(running, "s", parameters=cool, times=3, plate="open")
     assert [error.pointer for error in refused.value.errors] == ["/times"]
     with pytest.raises(Invalid, match=f"must be at most {SIZE}, the room on a plate of {SIZE}"):
