@@ -5,6 +5,7 @@ Unlike the queries for workers' requests, they read whole studies. Workers' requ
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -126,8 +127,10 @@ def _sought(text: str) -> ColumnElement[bool]:
     """The condition that the text occurs in the id, the title, the description, or the name or value of a tag."""
     if not text:
         return true()
-    searched = studies.c.id, studies.c.title, studies.c.description, cast(studies.c.tags, Text)
-    return or_(*(column.icontains(text, autoescape=True) for column in searched))
+    escaped = json.dumps(text)[1:-1]  # as the tags are stored
+    texts = studies.c.id, studies.c.title, studies.c.description
+    found = [column.icontains(text, autoescape=True) for column in texts]
+    return or_(*found, cast(studies.c.tags, Text).icontains(escaped, autoescape=True))
 
 
 def count_studies(connection: Connection, text: str, *conditions: ColumnElement[bool]) -> dict[StudyState, int]:

@@ -201,6 +201,8 @@ def _failed(rows: Rows, event: EventRow) -> Columns:
         finished_at=event.created_at,
         seconds=payload.get("seconds"),
     )
+    if trial.state == "withdrawn":
+        moved |= _with_place(rows, trial, 1)
     return moved if trial.origin == "own" else {**moved, "failures": rows.study.failures + 1}
 
 
@@ -373,10 +375,10 @@ def _with_observation(study: StudyRow, row: ObservationRow) -> Columns:
     """The study's columns that a new observation changes; none if it does not count or there are several objectives."""
     if has_several_objectives(study) or not counting(study)(row):
         return {}
-    changed: Columns = {"results_since_best": study.results_since_best + 1}
+    best = study.best
+    changed: Columns = {} if best is None else {"results_since_best": study.results_since_best + 1}
     if not decided(study)(row):
         return changed
-    best = study.best
     if best is None or rank(study, row.value, row.metrics) > rank(study, best["value"], best.get("metrics")):
         changed |= {"best": as_best(study, row), "results_since_best": 0}
     return changed

@@ -178,7 +178,7 @@ def test_learning_curves_can_be_selected(running: Service) -> None:
 
 def test_studies_are_found_by_id_tag_and_state_newest_first(running: Service) -> None:
     page = Overview(running)
-    for name, tags in (("alpha", {"owner": "Anna"}), ("beta", {"owner": "ben"}), ("gamma_1", {})):
+    for name, tags in (("alpha", {"owner": "Anna"}), ("beta", {"owner": 'Jürgen "ben"'}), ("gamma_1", {})):
         studied(running, name, [1.0], tags=tags)
         running.clock.advance(1)  # type: ignore[attr-defined]
 
@@ -188,6 +188,7 @@ def test_studies_are_found_by_id_tag_and_state_newest_first(running: Service) ->
     assert found() == ["gamma_1", "beta", "alpha"]
     assert found(offset=1, limit=1) == ["beta"]
     assert found("ANNA") == ["alpha"]
+    assert found("jürgen") == found('"BEN"') == ["beta"]
     assert found("a_") == ["gamma_1"], "no character of a search is special"
     assert found("%") == []
     assert found(state="paused") == []

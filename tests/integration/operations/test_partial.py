@@ -306,3 +306,13 @@ def test_stop_rule_counts_partial_results_and_recounts_when_completed(running: S
     assert get(running, "s").reason is None
     change(running, "s", {"budget": 4})
     assert get(running, "s").reason == "budget"
+
+
+def test_stop_rule_does_not_count_results_while_none_can_be_the_best(running: Service) -> None:
+    create(running, definition(**BOUNDED, stop={"no_gain_for": 2}))
+    trials = ask(running, 4)
+    for trial in trials[:3]:
+        tell(running, trial, value=1.0, partial=True)
+    assert get(running, "s").reason is None
+    tell(running, trials[3], value=2.0, metrics={"purity": 1.0, "mass": 1.0})
+    assert get(running, "s").reason is None

@@ -537,3 +537,15 @@ def test_withdrawn_trial_gets_its_free_place_back(database: Database, clock: Man
     observe(running, "s", Value(1.0, second[0].number))  # late
     assert {trial.plate for trial in asked(running, 2)} == {3}
     assert_log_is_complete(database, clock, running)
+
+
+def test_withdrawn_trial_that_failed_in_the_end_takes_its_place_again(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    create(running, on_plates())
+    first = asked(running)
+    withdraw(running, "s", 1)
+    observe(running, "s", Failure(1))  # it was run after all
+    evaluate(running, first[1:])
+    assert {trial.plate for trial in asked(running)} == {2}
+    assert_log_is_complete(database, clock, running)

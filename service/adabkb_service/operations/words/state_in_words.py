@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from adabkb_service.contract.answers import Study
-from adabkb_service.contract.cost import CostBudget
 from adabkb_service.operations.words.ending import EndedEarly
 from adabkb_service.operations.words.reasons import REASONS
 from adabkb_service.operations.words.wording import FINAL, counted_plates
@@ -29,7 +28,7 @@ def state_in_words(study: Study, ended: EndedEarly | None = None) -> str:
     left = study.counts.active + study.counts.expired + study.counts.released + study.counts.queued
     if left:
         told.append(f"{_counted(left)} still without a result.")
-    if study.reason == "budget" and not isinstance(study.budget, CostBudget):  # which cannot be changed
+    if study.reason == "budget":
         told.append("A larger budget continues the study.")
     return " ".join(told)
 
