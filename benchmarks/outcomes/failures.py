@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from adabkb_service.engine.auto.acquisition import failing
+from adabkb_service.engine.auto import failures as failing_points
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.space import Space
@@ -41,7 +41,7 @@ NEAR = 0.02
 """Distance in the unit cube from the best point to that plane."""
 DESIGNS = ("gramacy", "welded_beam", "pressure_vessel", "speed_reducer")
 PROBLEMS = (*REGIONS, *DESIGNS, "crashes")
-NOT_LEARNED = Mechanism("failures", "", "", ((failing, "FEWEST", NEVER),))
+NOT_LEARNED = Mechanism("failures", "", "", ((failing_points, "FEWEST", NEVER),))
 """Without the model of failures, failed points only count as imprecise results."""
 FLOOR = 1e-6
 """Regrets below this value count as equal."""

@@ -144,7 +144,7 @@ def rewrite(database: Database) -> None:
 def _older(revision: str | None) -> str:
     meanwhile = "; its servers may keep running" if revision is not None and _adds_to(HEAD, revision) else ""
     return (
-        f"The database's schema ({revision}) is older than this version's ({HEAD}). "
+        f"The database's schema ({revision or 'of no version'}) is older than this version's ({HEAD}). "
         f"Back it up, then run: adabkb data migrate{meanwhile}"
     )
 

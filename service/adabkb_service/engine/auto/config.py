@@ -126,7 +126,8 @@ class Problem:
             record: the results.
             compute: computes the quantity.
         """
-        key = name, b"".join(each.tobytes() for each in (record.positions, record.values, record.errors))
+        columns = record.positions, record.values, record.errors, record.plates
+        key = name, b"".join(each.tobytes() for each in columns if each is not None)
         kept = self._remembered
         if key not in kept:
             found = compute(self, record)

@@ -77,16 +77,16 @@ class Sampling(Policy[Config, State]):
         return State(space, config, seed, record)
 
     def suggestions(
-        self, state: State, pending: Array, failed: Array | None = None, moved: Array | None = None
+        self, state: State, pending: Array, failed: Array | None = None, replaced: Array | None = None
     ) -> Iterator[Suggestion[State]]:
         """See ``Policy.suggestions``."""
-        return self.suggestions_within(state, Slice(state.space, {}), pending, failed, moved)
+        return self.suggestions_within(state, Slice(state.space, {}), pending, failed, replaced)
 
     def suggestions_within(
-        self, state: State, within: Slice, pending: Array, failed: Array | None = None, moved: Array | None = None
+        self, state: State, within: Slice, pending: Array, failed: Array | None = None, replaced: Array | None = None
     ) -> Iterator[Suggestion[State]]:
         """See ``Policy.suggestions_within``."""
-        out = np.concatenate([each for each in (pending, failed, moved) if each is not None])
+        out = np.concatenate([each for each in (pending, failed, replaced) if each is not None])
         while not self.exhausted(state, out, within):
             point = _next(state, within, out)
             yield Suggestion(state, point, None, 0, {}, capped=False, phase="sample")

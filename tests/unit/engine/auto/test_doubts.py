@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -117,3 +118,11 @@ def test_restored_robust_study_continues_identically() -> None:
         assert run.ask().tobytes() == again.ask().tobytes()
         for each in (run, again):
             each.tell(each.ask(), 0.1)
+
+
+def test_result_moved_to_another_plate_is_judged_anew() -> None:
+    """The offset of a plate of its own explains a wrong result."""
+    known, config = results_with_errors(0, {7: 0.6}), replace(ROBUST, has_plates=True)
+    problem, together, apart = Problem(unit_space(2), config, 0), np.zeros(20, np.int64), np.eye(20, dtype=np.int64)[7]
+    assert list(doubts(problem, replace(known, plates=together))) == [7]
+    assert list(doubts(problem, replace(known, plates=apart))) == []
