@@ -46,7 +46,7 @@ class Decision(Sparse, Answer):
     best: Best | None
     random: RandomKey
     path: Annotated[list[CellRef], Field(description="cells from the root to the point's cell; empty without one")]
-    capped: Annotated[bool, Field(description="whether the refinement of cells ended at one of its limits on steps, cells and depth")]
+    capped: Annotated[bool, Field(description="whether the refinement of cells ended at a limit on steps or cells")]
     distance: Annotated[
         float | None,
         Field(
