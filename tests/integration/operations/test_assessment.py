@@ -156,6 +156,35 @@ def test_repeated_best_point_has_a_mean(running: Service, direction: str) -> Non
     assert 0.0 <= found.repetition.low < found.repetition.high <= 100.0
 
 
+def test_a_doubted_result_does_not_widen_the_range_of_a_repetition(running: Service) -> None:
+    """It is explained by additional noise, which other results do not have."""
+    create(running, definition(parameters=LAB[:1], direction="maximize", robust=True))
+    rng = np.random.default_rng(1)
+
+    def value(temperature: float) -> float:
+        return round(70.0 - (temperature - 60.0) ** 2 / 40.0 + 0.5 * rng.normal(), 1)
+
+    batch = [Value(value(each), parameters={"temperature": each}) for each in range(20, 100, 6)]
+    observe_batch(running, "s", [*batch, Value(140.0, parameters={"temperature": 31.0})])
+    wrong = assessment(running, "s")
+    observe(running, "s", Value(value(31.0), parameters={"temperature": 31.0}))
+    for found in (wrong, assessment(running, "s")):
+        assert [each.observation for each in validation(running, "s").items if each.doubted] == [15]
+        assert found.progress.best is not None
+        assert found.progress.best.value == 140.0
+        assert found.progress.repetition is not None
+        assert 40.0 < found.progress.repetition.low < 49.0 < found.progress.repetition.high < 58.0
+
+
+def test_a_stated_noise_is_the_noise_of_a_repetition(running: Service) -> None:
+    create(running, definition(parameters=LAB, direction="maximize", noise_std=2.0))
+    grown(running, 24)
+    found = assessment(running, "s")
+    assert found.progress.expected is not None
+    assert found.progress.repeat_std == pytest.approx(math.hypot(found.progress.expected.std, 2.0))
+    assert found.outlook.noise == 2.0
+
+
 def test_tried_and_issued_choices_are_not_untried(running: Service) -> None:
     create(running, definition(parameters=LAB, direction="maximize"))
     grown(running, 4)
