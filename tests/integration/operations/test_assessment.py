@@ -14,7 +14,7 @@ from adabkb_service.contract.requests import TrialValueBody
 from adabkb_service.errors import Invalid, Unavailable
 from adabkb_service.operations.model.analysis import validation
 from adabkb_service.operations.model.assessment import assessment
-from adabkb_service.operations.model.unusual import Stored, stored
+from adabkb_service.operations.model.unusual import Stored, stored, warnings
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.study import lifecycle
@@ -590,10 +590,51 @@ def test_repetition_is_unusual_far_from_the_first_result(running: Service) -> No
     observe(running, "s", Value(best.value - 1.0, parameters=best.parameters))
     assert stored(running, "s", 13).warning == ""
     observe(running, "s", Value(best.value / 10.0, parameters=best.parameters))
+    first = next(each.observation for each in validation(running, "s").items if each.value == best.value)
     assert stored(running, "s", 14).warning == (
-        f"This is unusual: at the same point, the result was {best.value - 0.5:.4g} before. "
-        "Check the number and its decimal point."
+        f"This is unusual: at the same point, own result R{first} and own result R13 gave {best.value - 0.5:.4g} on "
+        "average. Check the number and its decimal point."
     )
+
+
+def test_only_the_one_of_two_results_is_accused_that_the_model_did_not_expect(
+    running: Service, clock: ManualClock
+) -> None:
+    create(running, definition(parameters=LAB, direction="maximize"))
+    grown(running, 24)
+    clock.advance(1)
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    assert trial.expected is not None
+    assert trial.expected.mean is not None
+    right = round(trial.expected.mean, 1)
+    observe(running, "s", Value(right / 10.0, trial.number))
+    queue(running, "s", trial.parameters)
+    (again,) = suggest(running, "s", Ask()).view.trials
+    observe(running, "s", Value(right, again.number))
+    assert warnings(running, "s", [25, 26]) == {
+        25: f"This is unusual: at the same point, trial {again.number} gave {right:.4g}. "
+        "Check the number and its decimal point."
+    }
+
+
+def test_a_doubted_result_is_named_beside_the_repetition_that_contradicts_it(running: Service) -> None:
+    create(running, definition(parameters=LAB[:1], direction="maximize", robust=True))
+    batch = [
+        Value(round(70.0 - (each - 60.0) ** 2 / 40.0, 1), parameters={"temperature": each})
+        for each in range(20, 100, 6)
+    ]
+    observe_batch(running, "s", batch)
+    (trial,) = suggest(running, "s", Ask(fixed={"temperature": 31.0})).view.trials
+    observe(running, "s", Value(140.0, trial.number))
+    queue(running, "s", trial.parameters)
+    (again,) = suggest(running, "s", Ask()).view.trials
+    observe(running, "s", Value(49.0, again.number))
+    (told,) = (each.text for each in assessment(running, "s").checks if each.check == "outlier")
+    assert told == (
+        "The result of trial 1 is 140.0, but at the same point, trial 2 gave 49, and the model expects 49.0 given the "
+        "others. It has less weight. Correct it, or exclude it if it is wrong."
+    )
+    assert list(warnings(running, "s", [15, 16])) == [15]
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])

@@ -30,8 +30,10 @@ from adabkb_service.operations.model.failures import where_failed
 from adabkb_service.operations.model.front import front
 from adabkb_service.operations.model.predict import model_reason, row
 from adabkb_service.operations.model.range_ends import range_ends
+from adabkb_service.operations.model.unusual import APART
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.edit import check_editable
+from adabkb_service.operations.words import wording
 from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.ending import ended_early
 from adabkb_service.operations.words.labels import Labels
@@ -82,6 +84,8 @@ class _Facts:
     """Leave-one-out predictions by objective; the key is "" in a study with a single objective."""
     trials: dict[int, int | None] = field(default_factory=dict)
     """Number of a result that may be an outlier -> its trial; None for a user's own."""
+    others: dict[int, result_table.Others] = field(default_factory=dict)
+    """Number of a result that may be an outlier -> what it is compared with. Empty with several objectives."""
     importances: dict[str, list[ParameterImportance]] = field(default_factory=dict)
     idle: set[str] = field(default_factory=set)
     """Parameters that are known to hardly matter, also at the recommended point."""
@@ -214,6 +218,8 @@ def _ask(service: Service, facts: _Facts) -> None:
     with service.database.reading() as connection:
         judged = [each.observation for told in facts.validations.values() for each in _least_probable(told)]
         facts.trials = {each.seq: each.trial for each in observations.of_numbers(connection, facts.row.id, judged)}
+        if not facts.objectives[0]:
+            facts.others = {seq: result_table.others(connection, facts.row.id, seq) for seq in judged}
     if facts.definition.objectives:
         facts.front = front(service, facts.row.id)
     if facts.definition.dimension > 1:
@@ -451,12 +457,12 @@ def _of_predictions(found: Validation, facts: _Facts, name: str) -> Iterator[ans
         return
     for each in (each for each in found.items if each.doubted):
         trial = facts.trials.get(each.observation)
-        text = words.doubted(each, trial, digits[name], name, names)
+        text = words.doubted(each, trial, digits[name], name, names, _contradicting(facts, each))
         yield answers.Check(check="outlier", text=text, observation=each.observation, trial=trial, **metric)
     least = min(found.items, key=lambda each: each.tail)
     if not least.doubted and is_outlier(least.value, [each.value for each in found.items], least.tail):
         trial = facts.trials.get(least.observation)
-        text = words.outlier(least, trial, digits[name], name, names)
+        text = words.outlier(least, trial, digits[name], name, names, _contradicting(facts, least))
         yield answers.Check(check="outlier", text=text, observation=least.observation, trial=trial, **metric)
     if _is_poor(found):
         yield answers.Check(
@@ -464,6 +470,14 @@ def _of_predictions(found: Validation, facts: _Facts, name: str) -> Iterator[ans
         )
     if found.inside is not None and is_too_sure(found.inside, len(found.items)):
         yield answers.Check(check="too_sure", text=words.too_sure(found, name, names), **metric)
+
+
+def _contradicting(facts: _Facts, found: ValidationItem) -> str:
+    """Return what the other results at the point of a result gave, if they contradict it; empty otherwise."""
+    others = facts.others.get(found.observation)
+    if others is None or not others.there or abs(found.value - others.mean_there) <= APART * (others.high - others.low):
+        return ""
+    return wording.at_point(facts.study, others.there)
 
 
 def is_outlier(value: float, values: Sequence[float], tail: float) -> bool:

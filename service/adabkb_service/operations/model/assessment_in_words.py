@@ -495,14 +495,30 @@ def beyond_bounds(best: float, sign: float, quantity: Quantity) -> str:
     )
 
 
-def outlier(found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels) -> str:
-    """Warn that a result is improbable given the others."""
+def outlier(
+    found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels, others: str = ""
+) -> str:
+    """Warn that a result is improbable given the others. ``others``: what other results at its point gave, if they
+    contradict it."""
+    whose, value = _whose(found.observation, trial, metric, names), digits.result(found.value)
+    if others:
+        return f"{whose} is {value}, but at the same point, {others}. Check both measurements and entries."
     return f"{_contradicted(found, trial, digits, metric, names)} Check the measurement and the entry."
 
 
-def doubted(found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels) -> str:
-    """State that the model gives a result less weight."""
-    return f"{_contradicted(found, trial, digits, metric, names)} It has less weight unless a repetition confirms it."
+def doubted(
+    found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels, others: str = ""
+) -> str:
+    """State that the model gives a result less weight; ``others`` as in ``outlier``."""
+    if not others:
+        return (
+            f"{_contradicted(found, trial, digits, metric, names)} It has less weight unless a repetition confirms it."
+        )
+    whose, value = _whose(found.observation, trial, metric, names), digits.result(found.value)
+    return (
+        f"{whose} is {value}, but at the same point, {others}, and the model expects {digits.mean(found.mean)} given "
+        "the others. It has less weight. Correct it, or exclude it if it is wrong."
+    )
 
 
 def _contradicted(found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adabkb_service.contract.algorithms import AutoProfile
@@ -22,7 +22,7 @@ from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.reasons import LATE, of_event
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.storage.overview import ListedStudy
-from adabkb_service.storage.result_table import NOT_IN_PATHS
+from adabkb_service.storage.result_table import NOT_IN_PATHS, AtPoint
 from adabkb_service.storage.rows import TrialRow
 
 STATES: Mapping[str, str] = {
@@ -449,6 +449,17 @@ def whose(result: Observation) -> str:
     return f"own result R{result.seq}" if result.trial is None else f"the result of trial {result.trial}"
 
 
+def at_point(study: Study, results: Sequence[AtPoint]) -> str:
+    """Return what results at the same point gave, such as: trial 16 gave 116.9 s."""
+    own = [f"own result R{each.seq}" for each in results if each.trial is None]
+    found = [str(each.trial) for each in results if each.trial is not None]
+    trials = [f"{'trial' if len(found) == 1 else 'trials'} {_enumerated(found)}"] if found else []
+    named = _enumerated([*trials, *own])
+    values = [each.value for each in results if each.value is not None]
+    average = "" if len(values) == 1 else " on average"
+    return f"{named} gave {in_unit(study, None, float(f'{sum(values) / len(values):.4g}'))}{average}"
+
+
 def reason(trial: Trial) -> str:
     """Return why a trial failed, was stopped or was withdrawn; empty if no reason is known."""
     return of_event(trial.state, trial.reason)
@@ -473,6 +484,10 @@ def _number(known: Quantity, value: float | None) -> str:
     if known.digits is None or value is None:
         return figure(value)
     return f"{value:.{known.digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _named(quantities: Mapping[str, Quantity], metrics: Mapping[str, float]) -> str:

@@ -142,6 +142,16 @@ export class AssessmentPanel {
     return button;
   }
 
+  /** Links to the forms that correct and exclude a result.
+   * @param {number} seq
+   */
+  remedies(seq) {
+    return ["Correct", "Exclude"].flatMap((label) => {
+      const href = `${this.data.page}/results/${seq}#${label.toLowerCase()}-${seq}`;
+      return [" ", made("a", { href }, label)];
+    });
+  }
+
   /** The reasons not to rely on the model, as a list; nothing without any.
    * @param {Assessment} found
    * @param {ShownStudy} study
@@ -159,6 +169,8 @@ export class AssessmentPanel {
         link.textContent = `Look at ${numbered({ trial: check.trial, seq: check.observation ?? 0 })}`;
         item.append(" ", link);
       }
+      if (check.check === "outlier" && check.observation && this.mayAct)
+        item.append(...this.remedies(check.observation));
       if (check.widened && this.mayAct) {
         item.append(" ", this.widening(check.widened, study));
       }
