@@ -176,6 +176,8 @@ class Progress(Record):
     """The model's prediction of the objective at its point."""
     repeat_std: float | None = None
     """The standard deviation of a repeated result there, which includes the noise; None if it is not known."""
+    is_doubted: bool = False
+    """Whether the other results contradict the best result, or it is beyond a natural bound."""
 
 
 @dataclass(frozen=True)

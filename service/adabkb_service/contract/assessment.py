@@ -55,6 +55,10 @@ class Progress(Answer):
     measured: Annotated[
         Repetitions | None, Field(description="the results at that point; null if there are no repetitions")
     ]
+    is_doubted: Annotated[
+        bool,
+        Field(description="whether the other results contradict the best result, or it is beyond a natural bound"),
+    ]
 
 
 class LatestTrial(Answer):

@@ -337,6 +337,7 @@ interface Check {
   check: string;
   text: string;
   trial: number | null;
+  metric: string | null;
   observation: number | null;
   widened: { name: string; low: number; high: number } | null;
 }
@@ -349,6 +350,7 @@ interface Assessment {
     expected: Prediction | null;
     repetition: { low: number; high: number } | null;
     measured: { count: number; mean: number } | null;
+    is_doubted: boolean;
   };
   latest: { text: string } | null;
   findings: { text: string; untried: Record<string, unknown[]> } | null;

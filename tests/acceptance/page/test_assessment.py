@@ -69,11 +69,26 @@ def test_the_outlier_leads_to_its_result_and_is_gone_when_it_is_corrected(
         assert abs(columns[0]["width"] - columns[1]["width"]) < 2
         sizes = "(all) => all.map((each) => getComputedStyle(each).fontSize)"
         assert len(set(best.locator("strong").evaluate_all(sizes))) == 1
-        expect(best).to_contain_text("Do not rely on this number: the other results contradict it.")
+        expect(best).to_contain_text("Do not rely on this number: see the warnings below.")
+        links = page.locator(".checks").get_by_role("link", name=re.compile("^(Correct|Exclude)$"))
+        assert [each.get_attribute("href") for each in links.all()] == [
+            f"/studies/typo/results/6#{each}-6" for each in ("correct", "exclude")
+        ]
+        drawn(page, "history")
+        expect(page.locator("#history-said")).to_contain_text("the best is ")
+        expect(page.locator("#history-said")).not_to_contain_text("340.5")
+        page.goto("/studies/typo/report")
+        expect(page.locator("#first-page .doubted")).to_contain_text("340.5 Do not rely on this number")
+        page.goto("/compare?study=typo&study=typo")
+        expect(page.locator("#compared")).to_contain_text("contradicted by the other results")
+        page.goto("/studies/typo/results/6#exclude-6")
+        expect(page.get_by_role("dialog")).to_contain_text("Exclude own result R6?")
+        page.goto("/studies/typo")
+        expect(best).to_contain_text("340.5")
         checked(api.patch("/v1/studies/typo/observations/6", json={"value": 29.5}))
         expect(page.locator("#assessment")).not_to_contain_text("Own result R6 is")
         expect(page.locator("#assessment dd").first).to_contain_text("The best of 22 results is")
-        expect(best).not_to_contain_text("contradict")
+        expect(best).not_to_contain_text("Do not rely")
 
 
 def test_a_choice_that_was_never_tried_is_filled_in_for_the_next_experiment(

@@ -635,6 +635,9 @@ def test_a_doubted_result_is_named_beside_the_repetition_that_contradicts_it(run
         "others. It has less weight. Correct it, or exclude it if it is wrong."
     )
     assert list(warnings(running, "s", [15, 16])) == [15]
+    assert assessment(running, "s").progress.is_doubted
+    correct(running, "s", 15, {"excluded": True})
+    assert not assessment(running, "s").progress.is_doubted
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])

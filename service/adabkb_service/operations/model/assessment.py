@@ -170,14 +170,15 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
     if facts.study.reason == "budget":
         with service.database.reading() as connection:
             ended = ended_early(connection, facts.row)
+    checks = list(_checks(facts))
     return answers.Assessment(
         results=facts.results,
         standing=state_in_words(facts.study, ended),
-        progress=_progress(facts, expected),
+        progress=_progress(facts, expected, is_doubted=_is_best_doubted(facts, checks)),
         latest=None if facts.trial is None else _latest(facts, facts.trial),
         findings=_findings(facts),
         outlook=_outlook(facts),
-        checks=list(_checks(facts)),
+        checks=checks,
     )
 
 
@@ -297,7 +298,19 @@ def _is_believed(found: Validation) -> bool:
     return judged >= MIN_RESULTS and not _is_poor(found)
 
 
-def _progress(facts: _Facts, expected: Prediction | None) -> answers.Progress:
+def _is_best_doubted(facts: _Facts, checks: Sequence[answers.Check]) -> bool:
+    """Return whether a check says that the best result is an outlier, or beyond its natural bound."""
+    best, items = facts.study.best, facts.validations.get("")
+    if best is None:
+        return False
+    outliers = {each.observation for each in checks if each.check == "outlier"}
+    contradicted = [] if items is None else [each for each in items.items if each.observation in outliers]
+    return any(each.check == "beyond_bounds" for each in checks) or any(
+        each.value == best.value and facts.trials.get(each.observation) == best.trial for each in contradicted
+    )
+
+
+def _progress(facts: _Facts, expected: Prediction | None, *, is_doubted: bool) -> answers.Progress:
     model, best = facts.model, facts.study.best
     at_best = None
     if expected is not None and expected.mean is not None and best is not None:
@@ -323,7 +336,13 @@ def _progress(facts: _Facts, expected: Prediction | None) -> answers.Progress:
     if facts.unseen:
         text = f"{text} {words.unseen(facts.unseen)}"
     return answers.Progress(
-        text=text, best=best, expected=at_best, repeat_std=repeat_std, repetition=repetition, measured=facts.measured
+        text=text,
+        best=best,
+        expected=at_best,
+        repeat_std=repeat_std,
+        repetition=repetition,
+        measured=facts.measured,
+        is_doubted=is_doubted,
     )
 
 

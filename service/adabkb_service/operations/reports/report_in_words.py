@@ -62,8 +62,13 @@ class Headline(NamedTuple):
     """Its trial and, if its point was repeated, what the value is the mean of."""
     conditions: list[str]
     """The name and the value of each parameter."""
+    is_doubted: bool = False
+    """Whether the other results contradict the value."""
+    range: str = ""
+    """The range of an expected value, in words; empty for a measured one."""
 
 
+DOUBTED = "Do not rely on this number: see the warnings."
 Table = tuple[list[str], list[list[str]]]
 """The header and the rows."""
 
@@ -100,17 +105,32 @@ def headline(report: StudyReport) -> Headline | None:
     study, best, progress = report.study, report.recommendation.observed, report.assessment.progress
     if best is None:
         return None
-    conditions = [
-        f"{each.label or each.name} {wording.setting_in_unit(each, best.parameters[each.name])}"
-        for each in study.parameters
-        if each.name in best.parameters
-    ]
     where = f"trial {best.trial}" if best.trial else "a result without a trial"
     value, repeated = wording.in_unit(study, None, best.value), progress.measured
     if repeated is not None:
         where = f"mean of {repeated.count} results at its point; the best of them is {value}, {where}"
         value = with_unit(wording.mean(study, repeated.mean), wording.unit(study))
-    return Headline(value, where, conditions)
+    return Headline(value, where, _conditions(study, best.parameters), progress.is_doubted)
+
+
+def recommended(report: StudyReport) -> Headline | None:
+    """Return what the model expects at the recommended point; None if the model gives none or there are too few results
+    to rely on it, and with several objectives."""
+    study, model = report.study, report.recommendation.model
+    is_early = any(each.check == "few_results" for each in report.assessment.checks)
+    if model is None or model.mean is None or is_early or study.objectives:
+        return None
+    value, _, found = wording.expected(study, None, model).partition(" (")
+    ends = f"{found.removesuffix(')')} on average" if found else ""
+    return Headline(value, "expected by the model", _conditions(study, model.parameters), range=ends)
+
+
+def _conditions(study: answers.Study, point: answers.Parameters) -> list[str]:
+    return [
+        f"{each.label or each.name} {wording.setting_in_unit(each, point[each.name])}"
+        for each in study.parameters
+        if each.name in point
+    ]
 
 
 def lacks_model(report: StudyReport) -> bool:

@@ -12,6 +12,7 @@ const QUESTIONS = [
   ["What was learned?", "findings"],
   ["Can I stop?", "outlook"],
 ];
+const DOUBTED = "Do not rely on this number: see the warnings below.";
 const MAX_TO_TRY = 6;
 const MAX_LINES = 3; // of what was learned
 const MIN_MILLISECONDS = 2500;
@@ -48,7 +49,7 @@ export class AssessmentPanel {
       isBusy = found.checks.some(({ check }) => check === "model_busy");
       this.panel.replaceChildren(this.sentences(found, study), ...this.warnings(found, study));
       this.told();
-      await this.doubtBest(found);
+      this.doubtBest(found);
     } catch (error) {
       console.debug(error);
       isBusy = statusOf(error) === 503;
@@ -68,19 +69,12 @@ export class AssessmentPanel {
   /** Add a note to the best result if the other results contradict it.
    * @param {Assessment} found
    */
-  async doubtBest({ checks, progress }) {
-    const doubted = checks.filter(({ check }) => check === "outlier").map(({ observation }) => observation);
-    const { best } = progress;
-    const { results } = doubted.length && best ? await this.data.history() : { results: [] };
-    const isDoubted = results.some(
-      ({ seq, trial, value }) => doubted.includes(seq) && trial === best?.trial && value === best.value,
-    );
+  doubtBest({ progress }) {
     const column = document.querySelector("#measured-now");
     column?.querySelector(".doubt")?.remove();
-    column?.classList.toggle("doubted", isDoubted);
-    if (!column || !isDoubted) return;
-    const note = made("p", { className: "doubt" }, "Do not rely on this number: the other results contradict it.");
-    column.querySelector("p")?.after(note);
+    column?.classList.toggle("doubted", progress.is_doubted);
+    if (!column || !progress.is_doubted) return;
+    column.querySelector("p")?.after(made("p", { className: "doubt" }, DOUBTED));
   }
 
   /** The sentences, each below its question.
