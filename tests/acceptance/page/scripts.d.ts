@@ -169,7 +169,7 @@ interface ShownStudy {
   /** None is known, or the metric that is shown is not the objective. */
   gap: number | null;
   objectives?: { metric: string; direction: "minimize" | "maximize" }[];
-  mixtures?: { parameters: string[] }[];
+  mixtures?: { parameters: string[]; total: number }[];
   plates?: { size: number; shared?: string[] } | null;
   metrics?: string[];
   outcome_constraints?: Bounds[];

@@ -151,7 +151,7 @@ def test_repeated_best_point_has_a_mean(running: Service, direction: str) -> Non
     assert found.measured is not None
     assert found.measured.count == 3
     assert found.measured.mean == pytest.approx(best.value - off / 3.0)
-    assert f", one of 3 at its point, whose mean is {best.value - off / 3.0:.1f}." in found.text
+    assert f", one of 3 at its point, whose mean is {best.value - off / 3.0:.4g}." in found.text
     assert found.repetition is not None
     assert 0.0 <= found.repetition.low < found.repetition.high <= 100.0
 
@@ -631,7 +631,7 @@ def test_a_doubted_result_is_named_beside_the_repetition_that_contradicts_it(run
     observe(running, "s", Value(49.0, again.number))
     (told,) = (each.text for each in assessment(running, "s").checks if each.check == "outlier")
     assert told == (
-        "The result of trial 1 is 140.0, but at the same point, trial 2 gave 49, and the model expects 49.0 given the "
+        "The result of trial 1 is 140.0, but at the same point, trial 2 gave 49, and the model expects 49 given the "
         "others. It has less weight. Correct it, or exclude it if it is wrong."
     )
     assert list(warnings(running, "s", [15, 16])) == [15]

@@ -12,14 +12,13 @@ from sqlalchemy import Connection
 
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Observation, Study, Trial
-from adabkb_service.contract.quantities import with_unit
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.answers import INTERVAL
 from adabkb_service.errors import Unavailable
 from adabkb_service.inference.questions import Assessed
 from adabkb_service.operations.model.analysis import validation
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.words import digits, wording
+from adabkb_service.operations.words import wording
 from adabkb_service.storage import observations, result_table, studies, trials
 from adabkb_service.storage.rows import ObservationRow, StudyRow
 from adabkb_service.study import lifecycle, render
@@ -217,7 +216,4 @@ def _expected(study: Study, judged: _Judged, model: _Model) -> tuple[float, floa
 
 def _range(study: Study, low: float, high: float) -> str:
     """Format the ends of a range, clipped to the natural bounds, with two digits of its width."""
-    known = wording.quantity(study)
-    width = high - low
-    ends = [digits.estimate(known.within(each), width / 4.0).split("\N{NO-BREAK SPACE}")[0] for each in (low, high)]
-    return with_unit(" and ".join(ends), known.unit)
+    return wording.interval(study, low, high, (high - low) / 4.0)

@@ -87,6 +87,7 @@ export function parallelChart(data) {
               dimension: scales.length,
               isReversed: isLess,
               name: study.quantity.unit ?? "result",
+              digits: study.quantity.digits,
               colours: isLight(ink.ink) ? RAMP.slice(3) : RAMP, // the darkest are invisible on a dark background
             },
           )
