@@ -130,8 +130,7 @@ def test_assessment_reports_importances_and_the_remaining_gain(running: Service,
     study = get(running, "s")
     assert (found.outlook.gap, found.outlook.probability) == (study.gap, 0.9)
     if study.gap is not None:
-        assert "According to the model, at best " in found.outlook.text
-        assert "with 90% probability" in found.outlook.text
+        assert "According to the model, it is 90% certain that no point is better than " in found.outlook.text
     assert "poor_predictions" not in checks(running)
 
 

@@ -138,10 +138,11 @@ def test_what_is_possible_counts_from_what_the_model_expects_at_the_recommended_
     possible = words.Possible(0.0056, None, tolerance=None, extent=0.2, sign=-1.0, expected=0.0802)
     told = words.outlook(found, 60, "", possible)
     assert (
-        "at best 0.0746 is possible with 90% probability: a gain of at most 0.0056 over the recommended point" in told
+        "it is 90% certain that no point is better than 0.0746 on average (now 0.0802): a gain of at most 0.0056."
+        in told
     )
     yields = replace(possible, gap=18.0, quantity=YIELD, sign=1.0, expected=78.4, extent=90.0)
-    assert "at best 96\xa0% is possible" in words.outlook(found, 60, "", yields)
+    assert "no point is better than 96\xa0% on average (now 78\xa0%)" in words.outlook(found, 60, "", yields)
     assert words.outlook(found, 60, "", possible, is_over=True).startswith(
         "The study has ended: it issues no new points."
     )

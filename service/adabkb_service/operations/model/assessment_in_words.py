@@ -349,6 +349,14 @@ class Possible:
         return Digits(value, value, FINEST, self.quantity).rounded_like(value, self.gap)
 
     @property
+    def now(self) -> str:
+        """What the model expects at the recommended point, with the decimals of the gap; empty if it is unknown."""
+        if self.gap is None or self.expected is None:
+            return ""
+        value = self.quantity.within(self.expected)
+        return Digits(value, value, FINEST, self.quantity).rounded_like(value, self.gap)
+
+    @property
     def bound(self) -> str:
         """The natural bound of the objective in its direction."""
         bound = self.quantity.high if self.sign > 0.0 else self.quantity.low
@@ -434,13 +442,13 @@ def _still_needed(results: int, left: int) -> str:
 
 
 def _by_model(found: Outlook, possible: Possible) -> str:
-    how = "" if found.probability is None else f" with {100.0 * found.probability:.4g}% probability"
+    how = "" if found.probability is None else f"it is {100.0 * found.probability:.4g}% certain that "
     gain = possible.in_unit(possible.most or 0.0)
     if not possible.end:
-        return f"According to the model, further trials gain at most {gain}{how}."
+        return f"According to the model, {how}no point is better than the recommended one by more than {gain}."
     return (
-        f"According to the model, at best {possible.end} is possible{how}: "
-        f"a gain of at most {gain} over the recommended point."
+        f"According to the model, {how}no point is better than {possible.end} on average (now {possible.now}): a gain "
+        f"of at most {gain}."
     )
 
 

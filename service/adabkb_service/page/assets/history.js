@@ -529,7 +529,7 @@ function said(study, { count, records, results: found }, line, density, failed, 
   if (best) parts.push(`the best is ${measured(best[1], study.quantity)}${result ? `, ${numbered(result)}` : ""}`);
   if (room && study.gap !== null) {
     const [toward, end] = [study.direction === "minimize" ? "down" : "up", like(room[1], study.gap, study.quantity)];
-    parts.push(`shaded: ${toward} to ${end} is still possible, according to the model`);
+    parts.push(`shaded: ${toward} to ${end}, than which no point is better according to the model`);
   }
   if (density) parts.push("darker areas have more results; points are results far from the others");
   return `${parts.join("; ")}.`;
