@@ -473,6 +473,20 @@ def test_left_out_results_are_listed_by_number(running: Service) -> None:
     assert found.error == pytest.approx(np.mean([abs(each.value - each.mean) for each in found.items]))
 
 
+def test_repetitions_do_not_show_that_the_model_predicts_well(running: Service) -> None:
+    """A result is predicted by its repetition, however little the model knows elsewhere."""
+    create(running, definition(parameters=LAB, direction="minimize"))
+    grown(running, 20)
+    point = {"temperature": 61.0, "catalyst": "XPhos", "dye": 0.1}
+    observe_batch(running, "s", [Value(value, parameters=point) for value in (45.5, 45.6, 45.7)])
+    found = validation(running, "s")
+    assert [each.observation for each in found.items if each.repeated] == [21, 22, 23]
+    counted = [each for each in found.items if not each.repeated]
+    assert found.counted == len(counted) == 20
+    assert found.error == pytest.approx(np.mean([abs(each.value - each.mean) for each in counted]))
+    assert found.inside == pytest.approx(np.mean([each.lcb <= each.value <= each.ucb for each in counted]))
+
+
 def test_missing_validation_has_a_reason(running: Service) -> None:
     create(running, definition())
     assert validation(running, "s").reason == "too_few_results"

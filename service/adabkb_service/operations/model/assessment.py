@@ -294,7 +294,7 @@ def _is_poor(found: Validation) -> bool:
 def _is_believed(found: Validation) -> bool:
     """Return whether a model's importances are reliable: there are enough results, and the model does not predict
     poorly, as far as this is known."""
-    judged = found.results if found.reason == "not_this_system" else len(found.items)
+    judged = found.results if found.reason == "not_this_system" else found.counted
     return judged >= MIN_RESULTS and not _is_poor(found)
 
 
@@ -487,7 +487,7 @@ def _of_predictions(found: Validation, facts: _Facts, name: str) -> Iterator[ans
         yield answers.Check(
             check="poor_predictions", text=words.poor_predictions(found, digits[name], name, names), **metric
         )
-    if found.inside is not None and is_too_sure(found.inside, len(found.items)):
+    if found.inside is not None and is_too_sure(found.inside, found.counted):
         yield answers.Check(check="too_sure", text=words.too_sure(found, name, names), **metric)
 
 

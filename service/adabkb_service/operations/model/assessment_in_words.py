@@ -548,17 +548,17 @@ def poor_predictions(found: Validation, digits: Digits, metric: str, names: Labe
     of = f" of {names.metric(metric)}" if metric else ""
     error, of_median = (digits.difference(each or 0.0) for each in (found.error, found.error_of_median))
     return (
-        f"The model predicts results{of} that were left out hardly better than their median does: its mean error is "
-        f"{error}, that of the median {of_median}. Do not rely on its findings about parameters."
+        f"The model predicts results{of} that were left out hardly better than their median does: it is off by {error} "
+        f"on average, guessing the median by {of_median}. Do not rely on its findings about parameters."
     )
 
 
 def too_sure(found: Validation, metric: str, names: Labels) -> str:
     """Warn that the intervals are too narrow."""
     of = f" of {names.metric(metric)}" if metric else ""
-    count = round((found.inside or 0.0) * len(found.items))
+    count = round((found.inside or 0.0) * found.counted)
     return (
-        f"The model is too confident: {count} of {len(found.items)} results{of} lie in the intervals that should "
+        f"The model is too confident: {count} of {found.counted} results{of} lie in the intervals that should "
         f"contain 90%."
     )
 
