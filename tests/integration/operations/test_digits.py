@@ -148,6 +148,30 @@ def test_what_is_possible_counts_from_what_the_model_expects_at_the_recommended_
     )
 
 
+def test_advice_to_stop_does_not_rest_on_a_model_that_predicts_poorly() -> None:
+    found = Outlook(text="", gap=0.5, probability=0.9, reason=None, fewest=9, noise=1.0, results_since_best=0)
+    possible = words.Possible(0.5, 1.7, tolerance=None, extent=90.0, quantity=YIELD, expected=98.3)
+    told = words.outlook(found, 20, "", possible, is_poor=True)
+    assert told == (
+        "It is too early to say. The model predicts results hardly better than their median does, so nobody can say "
+        "yet how much can be gained. At most 1.7\xa0percentage points can be gained, up to the best possible result, "
+        "100\xa0%."
+    )
+    small = replace(possible, room=0.5)
+    assert words.outlook(found, 20, "", small, is_poor=True).startswith("You can stop: at most 0.50")
+
+
+def test_an_ended_study_says_what_further_trials_could_have_gained() -> None:
+    found = Outlook(
+        text="", gap=None, probability=0.9, reason="not_known_yet", fewest=9, noise=1.0, results_since_best=0
+    )
+    possible = words.Possible(None, 1.7, tolerance=None, extent=90.0, quantity=YIELD)
+    assert words.outlook(found, 20, "", possible, is_over=True) == (
+        "The study has ended: it issues no new points. At most 1.7\xa0percentage points can be gained, up to the best "
+        "possible result, 100\xa0%."
+    )
+
+
 def test_advice_to_stop_names_the_tolerance_and_the_missing_results() -> None:
     found = Outlook(text="", gap=3.0, probability=0.9, reason=None, fewest=9, noise=None, results_since_best=27)
     within = words.outlook(found, 20, "", words.Possible(3.0, None, tolerance=4.0, extent=90.0, quantity=YIELD))

@@ -395,7 +395,10 @@ def _outlook(facts: _Facts) -> answers.Outlook:
     )
     growth = "" if facts.front is None else words.growth(facts.front, facts.row.observations)
     is_over = facts.study.state == "complete" or facts.study.reason in FINAL
-    text = words.outlook(found, facts.results, growth, _possible(facts), is_over=is_over)
+    validation = facts.validations.get("")
+    is_poor = validation is not None and validation.counted >= MIN_RESULTS and _is_poor(validation)
+    is_poor = is_poor and not facts.has_few_results
+    text = words.outlook(found, facts.results, growth, _possible(facts), is_over=is_over, is_poor=is_poor)
     return found.model_copy(update={"text": text})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -28,6 +28,9 @@ MAX_NAMED = len(RANKS)
 MAX_CHOICES = 6
 """The maximum number of untried choices that are listed."""
 NOT_YET = "It is probably too early to stop."
+UNRELIABLE = (
+    "The model predicts results hardly better than their median does, so nobody can say yet how much can be gained."
+)
 OVER = "The study has ended: it issues no new points."
 NO_GROWTH = "brought no noticeably better compromise."
 LITTLE_GROWTH = 5e-4
@@ -363,7 +366,9 @@ class Possible:
         return with_unit(f"{bound:.9g}", self.quantity.unit)
 
 
-def outlook(found: Outlook, results: int, growth: str, possible: Possible, *, is_over: bool = False) -> str:
+def outlook(
+    found: Outlook, results: int, growth: str, possible: Possible, *, is_over: bool = False, is_poor: bool = False
+) -> str:
     """Return the answer to the question whether to stop, and how much further trials can gain.
 
     Args:
@@ -372,19 +377,35 @@ def outlook(found: Outlook, results: int, growth: str, possible: Possible, *, is
         growth: the output of ``growth``; empty with a single objective.
         possible: how much better further results can be.
         is_over: whether the study issues no more new points.
+        is_poor: whether the model predicts too poorly to rely on its bound.
     """
+    if is_poor:
+        possible = replace(possible, gap=None)
     if is_over:
-        known = _by_model(found, possible) if possible.is_by_model and found.reason is None else ""
-        return " ".join(filter(None, [OVER, growth or known]))
+        return " ".join(filter(None, [OVER, growth or _remaining(found, possible, is_poor=is_poor)]))
     if growth:
         return f"{'You can perhaps stop.' if growth.endswith(NO_GROWTH) else NOT_YET} {growth}"
     why_little = _why_little(found, possible)
+    if is_poor and not why_little:
+        return f"It is too early to say. {_remaining(found, possible, is_poor=is_poor)}"
     sentences = [*(_little(found, possible, why_little) if why_little else _not_little(found, results, possible))]
     if found.results_since_best >= LONG:
         sentences.append(f"The last {found.results_since_best} results brought no improvement.")
         if not why_little:
             sentences[-1] = sentences[-1].removesuffix(".") + ", which alone is no reason to stop."
     return " ".join(sentences)
+
+
+def _remaining(found: Outlook, possible: Possible, *, is_poor: bool) -> str:
+    """Return what further trials could gain; empty if nothing is known."""
+    if possible.is_by_model and found.reason is None:
+        return _by_model(found, possible)
+    unknown = UNRELIABLE if is_poor else ""
+    if possible.room is None:
+        return unknown
+    if possible.room == 0.0:
+        return "The best result has reached the best possible one."
+    return " ".join(filter(None, [unknown, f"A{_to_bound(possible)[1:]}"]))
 
 
 def _why_little(found: Outlook, possible: Possible) -> str:
