@@ -117,14 +117,19 @@ def test_a_range_is_widened_and_narrowed_again(browser: Browser, site: str, api:
         checked(api.post("/v1/studies/edge/observe", json={"parameters": point, "value": 80 - number * 2.5}))
     with tab(browser, site) as page:
         page.goto("/studies/edge")
-        page.locator(".checks").get_by_role("button", name="Widen temperature to 20 – 140").click()
-        expect(page.locator("#widen-said")).to_contain_text("becomes 20 – 140; now it is 20 – 100.")
+        page.locator(".checks").get_by_role("button", name="Widen temperature").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("The range of temperature is 20 – 100 now.")
+        expect(dialog).to_contain_text("only a value that is possible and safe")
+        expect(dialog.get_by_label("New upper end")).to_have_value("")
+        page.get_by_role("button", name="Widen it").click()
         assert high(api) == 100
+        dialog.get_by_label("New upper end").fill("130")
         page.get_by_role("button", name="Widen it").click()
         expect(page.locator("#toasts")).to_contain_text("The range is wider now.")
-        assert high(api) == 140
+        assert high(api) == 130
         page.locator("#toasts").get_by_role("button", name="Undo").click()
-        expect(page.locator(".checks").get_by_role("button", name="Widen temperature to 20 – 140")).to_be_visible()
+        expect(page.locator(".checks").get_by_role("button", name="Widen temperature")).to_be_visible()
         assert high(api) == 100
 
 

@@ -3,7 +3,8 @@
 import { askWith } from "./asking.js";
 import { messageOf, statusOf } from "./caught.js";
 import { byId, made } from "./elements.js";
-import { inUnit, numbered, shown } from "./words.js";
+import { body } from "./forms.js";
+import { inUnit, numbered, shown, titled } from "./words.js";
 
 /** @type {[string, "progress" | "latest" | "findings" | "outlook"][]} */
 const QUESTIONS = [
@@ -114,22 +115,24 @@ export class AssessmentPanel {
       .flatMap(({ name, value }) => [" ", trial(`Try ${shown(value)}`, { [name]: value })]);
   }
 
-  /** A button that widens a range once a person has confirmed it.
+  /** A button that opens the form to widen a range. A person enters its new end: nobody else knows which values are
+   * possible and safe.
    * @param {NonNullable<Assessment["checks"][0]["widened"]>} widened
    * @param {ShownStudy} study
    */
   widening(widened, study) {
-    const { name, low, high } = widened;
-    const was = study.parameters.filter((each) => each.name === name);
-    const { label, unit } = was[0];
-    const [now, then] = [was[0], { low, high }].map((each) => inUnit(`${shown(each.low)} – ${shown(each.high)}`, unit));
-    const button = made("button", { type: "button", className: "quiet" }, `Widen ${label || name} to ${then}`);
+    const was = study.parameters.filter((each) => each.name === widened.name);
+    const [{ label, unit, low, high }] = was;
+    const end = widened.low === low ? "high" : "low";
+    const name = label || widened.name;
+    const button = made("button", { type: "button", className: "quiet" }, `Widen ${name} …`);
     button.addEventListener("click", () => {
-      byId("widen-said", HTMLElement).textContent =
-        `The range of ${label || name} becomes ${then}; now it is ${now}. ` +
-        "This changes the next experiments of everybody. All results are kept. You can take it back.";
       const form = byId("widen-form", HTMLFormElement);
-      form.made = async () => ({ parameters: [widened] });
+      form.reset();
+      byId("widen-said", HTMLElement).textContent =
+        `The range of ${name} is ${inUnit(`${shown(low)} – ${shown(high)}`, unit)} now.`;
+      byId("widen-end", HTMLElement).textContent = titled(end === "high" ? "New upper end" : "New lower end", "", unit);
+      form.made = async () => ({ parameters: [{ ...widened, [end]: body(form).bound }] });
       form.dataset.before = JSON.stringify({ parameters: was });
       byId("widen", HTMLDialogElement).showModal();
     });
