@@ -319,6 +319,8 @@ class Others:
     """The largest value; NaN if there are no others."""
     there: Sequence[AtPoint]
     """Those at the point of the omitted result, in order."""
+    elsewhere: tuple[float, float]
+    """The smallest and the largest value at other points; NaN if there are none."""
 
     @property
     def mean_there(self) -> float:
@@ -337,8 +339,10 @@ def others(connection: Connection, study_id: str, seq: int) -> Others:
         *besides, columns.value.is_not(None), points == point
     )
     there = [AtPoint(*row) for row in connection.execute(same.order_by(columns.seq))]
-    count, low, high = connection.execute(query).one()
-    return Others(count, math.nan if low is None else low, math.nan if high is None else high, there)
+    count, *ends = connection.execute(query).one()
+    _, *elsewhere = connection.execute(query.where(points != point)).one() if there else (count, *ends)
+    low, high, lowest, highest = (math.nan if each is None else each for each in (*ends, *elsewhere))
+    return Others(count, low, high, there, (lowest, highest))
 
 
 def count_before(connection: Connection, study_id: str, moment: datetime) -> int:

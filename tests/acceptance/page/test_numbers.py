@@ -238,7 +238,9 @@ def test_the_server_writes_numbers_of_a_quantity_so() -> None:
     assert [in_points(digits.difference(value), words.get("unit")) for value, words, _ in IN_POINTS] == [
         case[-1] for case in IN_POINTS
     ]
-    assert [digits.apportioned(*shares) for *shares, _ in APPORTIONED] == [case[-1] for case in APPORTIONED]
+    assert [digits.apportioned(values, total, places) for values, total, places, _ in APPORTIONED] == [
+        case[-1] for case in APPORTIONED
+    ]
     for prediction, words, clipped in CUT:
         for name in ("mean", "lcb", "ucb"):
             if prediction and clipped and name in prediction:

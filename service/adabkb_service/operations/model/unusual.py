@@ -187,13 +187,15 @@ def _warning(study: Study, value: float, judged: _Judged, model: _Model) -> str:
 
 def _is_other_wrong(study: Study, value: float, judged: _Judged, model: _Model) -> bool:
     """Return whether it is not this value that the results elsewhere contradict, but the others at its point: the model
-    doubts one of them, or it expected this value there, and not theirs, before it knew either."""
+    doubts one of them, or it expected this value there, and not theirs, before it knew either. Without such a
+    prediction, theirs are far outside the range of the results elsewhere, and this value is not."""
     if model.doubted.intersection(each.seq for each in judged.others.there):
         return judged.result.seq not in model.doubted
-    expected = _expected(study, judged, model)
-    if judged.result.seq in model.doubted or expected is None:
+    if judged.result.seq in model.doubted:
         return False
-    low, high = expected
+    lowest, highest = judged.others.elsewhere
+    most = BEYOND * (highest - lowest)
+    low, high = _expected(study, judged, model) or (lowest - most, highest + most)
     return low <= value <= high and not low <= judged.others.mean_there <= high
 
 
