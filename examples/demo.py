@@ -112,7 +112,7 @@ def report(study: Study) -> None:
     print(f"hold-out error by the model    {model.mean:.5f} ± {model.std:.1g}")
     print(f"best observed hold-out error   {observed.value:.5f} (trial {observed.trial})")
     if recommendation.gap is not None:
-        print(f"gap: according to the model, further trials gain at most {recommendation.gap:.3g}")
+        print(f"gap: according to the model, no point is better by more than {recommendation.gap:.3g}")
     print("\nError on the 30% of the data that were not used for tuning")
     print(f"  tuned                        {htru2.test_error(dict(model.parameters)):.5f}")
     print(f"  scikit-learn's default       {htru2.test_error(htru2.DEFAULT):.5f}   (lengthscale 2 everywhere)")

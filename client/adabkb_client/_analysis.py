@@ -59,6 +59,8 @@ class ValidationItem(Record):
     doubted: bool = False
     """Whether the result has less weight in the model, since the other results contradict it. Only studies with
     ``robust`` have such results."""
+    repeated: bool = False
+    """Whether another item is at its point: it predicts this one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,8 +72,11 @@ class Validation(Record):
     """The number of results in the model."""
     items: tuple[ValidationItem, ...]
     """The results with their predictions."""
+    counted: int
+    """The number of items that the following numbers are about: those that are not ``repeated`` or, without any,
+    all."""
     inside: float | None
-    """The share of results inside their 90% intervals."""
+    """The share of the counted results inside their 90% intervals."""
     error: float | None
     """The mean absolute error of the predictions."""
     error_of_median: float | None
@@ -178,6 +183,8 @@ class Progress(Record):
     repeat_std: float | None = None
     """The standard deviation of one more result at this point, including the noise; None if the algorithm does not
     learn the noise."""
+    is_doubted: bool = False
+    """Whether the other results contradict the best result, or it is beyond a natural bound."""
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def validation(found: Validation) -> str:
     if found.inside is None or found.error is None or found.error_of_median is None:
         return f"<Validation: none ({found.reason}), {found.results} results>"
     return (
-        f"<Validation of {len(found.items)} results: {found.inside:.0%} in their 90% intervals, "
+        f"<Validation of {found.counted} results: {found.inside:.0%} in their 90% intervals, "
         f"error {found.error:.3g}, of the median {found.error_of_median:.3g}>"
     )
 

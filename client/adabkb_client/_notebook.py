@@ -136,7 +136,7 @@ def recommendation(found: Recommendation) -> str:
         changed = f"Changes from the baseline: {escape(changes(estimate.changes))}."
         return table(["", "value", *names], rows) + changed
     gap = found.gap
-    outlook = "" if gap is None else f"According to the model, further trials gain at most {difference(gap)} (gap)."
+    outlook = "" if gap is None else f"According to the model, no point is better by more than {difference(gap)} (gap)."
     return table(["", "value", *names], rows) + outlook
 
 

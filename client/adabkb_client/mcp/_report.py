@@ -77,7 +77,7 @@ def _state(info: StudyInfo) -> str:
             f"- State: {info.state}{reason}; waits for {described(info)['waiting_for']}",
             f"- Trials: {counts.completed} completed, {counts.active} active, {counts.failed} failed, "
             f"{counts.trials} in all; budget: {json.dumps(info.budget) if info.budget else 'none'}",
-            f"- Gap (according to the model, further trials gain at most this, in the units of the objective): {gap}",
+            f"- Gap (according to the model, no point is better by more, in the units of the objective): {gap}",
         ]
     )
 

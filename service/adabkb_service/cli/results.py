@@ -146,7 +146,7 @@ def recommendation(
             lines.append(f"beyond the bounds by: {point(observed['violations'])}")
     lines += [_on_front(each) for each in (found.get("front") or ())]
     if gap is not None:
-        lines.append(f"gap: according to the model, further trials gain at most {difference(gap)}")
+        lines.append(f"gap: according to the model, no point is better by more than {difference(gap)}")
     show(found, "\n".join(lines) or f"Study {study} has no observations yet.", as_json=as_json)
 
 

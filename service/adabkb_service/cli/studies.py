@@ -48,7 +48,9 @@ def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     if found["description"]:
         lines.append(found["description"])
     if found["gap"] is not None:
-        lines.append(f"according to the model, further trials gain at most {in_unit(found, difference(found['gap']))}")
+        lines.append(
+            f"according to the model, no point is better by more than {in_unit(found, difference(found['gap']))}"
+        )
     if older := found.get("transfer_from"):
         lines.append(f"begins from: {', '.join(older)}")
     if found["constraints"]:

@@ -57,6 +57,11 @@ class ValidationItem(Sparse, Answer):
         Field(description="whether the result has less weight because others contradict it (robust studies)"),
         ABSENT_BY_DEFAULT,
     ] = False
+    repeated: Annotated[
+        bool,
+        Field(description="whether another item is at its point: it predicts this one"),
+        ABSENT_BY_DEFAULT,
+    ] = False
 
 
 class Validation(Answer):
@@ -70,7 +75,14 @@ class Validation(Answer):
             "predicted from the rest of these"
         ),
     ]
-    inside: Annotated[float | None, Field(description="share of the items that lie inside their 90% intervals")]
+    counted: Annotated[
+        int,
+        Field(
+            description="number of items that the following numbers are about: those that are not `repeated` or, "
+            "without any, all"
+        ),
+    ]
+    inside: Annotated[float | None, Field(description="share of these items that lie inside their 90% intervals")]
     error: Annotated[float | None, Field(description="mean absolute error of the predictions, in units of the results")]
     error_of_median: Annotated[
         float | None, Field(description="the same error if each result is predicted by the median of the others")

@@ -41,8 +41,8 @@ class Progress(Answer):
         float | None,
         Field(
             description="standard deviation of one more result at the point of the best result: the uncertainty of the "
-            "prediction and the noise of a result, which is uncertain until points are repeated; null if the algorithm "
-            "does not learn the noise"
+            "prediction and the noise of a result. The noise is `noise_std` or, without it, that of a result that is "
+            "not doubted, which is uncertain until points are repeated; null if the algorithm does not learn the noise"
         ),
     ]
     repetition: Annotated[
@@ -54,6 +54,10 @@ class Progress(Answer):
     ]
     measured: Annotated[
         Repetitions | None, Field(description="the results at that point; null if there are no repetitions")
+    ]
+    is_doubted: Annotated[
+        bool,
+        Field(description="whether the other results contradict the best result, or it is beyond a natural bound"),
     ]
 
 
@@ -93,7 +97,10 @@ class Outlook(Answer):
     fewest: Annotated[int | None, Field(description="number of results needed for a gap")]
     noise: Annotated[
         float | None,
-        Field(description="standard deviation of repeated results; null if no noise is known"),
+        Field(
+            description="standard deviation of repeated results: `noise_std` or, without it, that of a result that is "
+            "not doubted; null if no noise is known"
+        ),
     ]
     results_since_best: Annotated[
         int, Field(description="number of results since the best one; 0 with several objectives")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.answers import CellBox, Recommendation
+from adabkb_service.engine.answers import CellBox, LeftOut, Recommendation
 from adabkb_service.engine.axes import ChoiceAxis, canonical
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.grids import along, grid
@@ -119,11 +119,11 @@ class Assessed:
     at_best: Expected | None
     """Prediction at the point of the best result."""
     repeated: float | None
-    """Standard deviation of the noise of a repeated result at the point of the best result. None if the system does not
-    learn it."""
+    """Standard deviation of the noise of one more result at the point of the best result: the study's ``noise_std``
+    or, without one, that of a result that is not doubted. None if the system does not learn it."""
     noise: float | None
-    """Standard deviation between repeated results at the recommended point; None if the results are not known to be
-    noisy."""
+    """Standard deviation between repeated results at the recommended point, as in ``repeated``; None if the results are
+    not known to be noisy."""
     untried: dict[str, list[Any]]
     """Parameter -> choices without any trial or result (excluded results count as well). Empty before the first
     trial."""
@@ -276,6 +276,7 @@ def assessment(model: Model, best: Point | None) -> Assessed:
     preferred = policy.recommend(model.state) if model.dataset.objective is None else None
     position = None if best is None else space.position(best)
     at_best = None if position is None else model.predict(position[None])[0]
+    judged = policy.left_out(model.state)
     return Assessed(
         results=policy.report(model.state).observations,
         fewest=policy.fewest_results(model.state),
@@ -284,8 +285,8 @@ def assessment(model: Model, best: Point | None) -> Assessed:
         std=None if preferred is None else preferred.std,
         gap=model.stats()["gap"],
         at_best=at_best if at_best is not None and at_best.is_finite else None,
-        repeated=None if position is None else policy.noise_at(model.state, position),
-        noise=None if preferred is None else _noise_at(model, preferred.point),
+        repeated=None if position is None else _noise_of_repetition(model, judged, position),
+        noise=None if preferred is None else _noise_at(model, judged, preferred.point),
         untried=_untried(model),
         spreads=_spreads(model),
     )
@@ -314,12 +315,47 @@ def _usual_decimals(values: list[float]) -> int:
     return ranked[max(1, len(ranked) // 10) if len(ranked) > RARE else 0]
 
 
-def _noise_at(model: Model, point: NDArray[np.float64]) -> float | None:
-    found = model.policy.left_out(model.state)
-    if found is None or found.noise is None:
+def _noise_of_repetition(model: Model, judged: LeftOut | None, point: NDArray[np.float64]) -> float | None:
+    """The noise of one more result at an evaluated point, as in ``Assessed.repeated``."""
+    found = model.policy.noise_at(model.state, point)
+    if found is None or model.definition.noise_std is not None:
+        return None if found is None else model.definition.noise_std
+    if judged is None or not judged.doubted[_at(model, judged, point)].any():
+        return found
+    row = _undoubted(model, judged, point)
+    return found if row is None else model.policy.noise_at(model.state, model.state.record.positions[row])
+
+
+def _noise_at(model: Model, judged: LeftOut | None, point: NDArray[np.float64]) -> float | None:
+    """The noise of results at an evaluated point, as in ``Assessed.noise``."""
+    if judged is None or judged.noise is None:
         return None
-    at = (model.state.record.positions[found.rows] == point).all(axis=1)
-    return float(found.noise[at][0]) if at.any() else None
+    if model.definition.noise_std is not None:
+        return model.definition.noise_std
+    at = _at(model, judged, point)
+    if not at.any():
+        return None
+    row = _undoubted(model, judged, point) if judged.doubted[at].any() else judged.rows[at][0]
+    return None if row is None else float(judged.noise[judged.rows == row][0])
+
+
+def _at(model: Model, judged: LeftOut, point: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which of the judged results were evaluated at a point."""
+    found: NDArray[np.bool_] = (model.state.record.positions[judged.rows] == point).all(axis=1)
+    return found
+
+
+def _undoubted(model: Model, judged: LeftOut, point: NDArray[np.float64]) -> int | None:
+    """The row of a result that resembles those at a point except that nobody doubts it: of the results at points
+    without a doubted one, the nearest in value to the posterior mean. A doubted result has additional noise, with which
+    the model explains it; a repetition does not. None if there is no such result."""
+    record = model.state.record
+    doubted = np.unique(record.ordinals[judged.rows[judged.doubted]])
+    rows = judged.rows[~np.isin(record.ordinals[judged.rows], doubted)]
+    if not len(rows):
+        return None
+    mean = model.policy.mean(model.state, point[None])[0]
+    return int(rows[np.argmin(np.abs(record.values[rows] - mean))])
 
 
 def _untried(model: Model) -> dict[str, list[Any]]:

@@ -255,11 +255,12 @@ def get_results(
     runs = [
         each.result.parameters if each.result else each.trial.parameters if each.trial else {} for each in found.lines
     ]
+    rounded = [wording.as_shown(study, each) for each in runs]
     holders = [each.trial or each.result for each in found.lines]
     context: dict[str, Any] = {
         "runs": runs,
         **_numbers(study, [each.result for each in found.lines]),
-        "settings": {each.name: columns_in_words.parameter_values(each, runs) for each in study.parameters},
+        "settings": {each.name: columns_in_words.parameter_values(each, rounded) for each in study.parameters},
         "has_notes": any(each.attributes.get("note") for each in holders if each is not None),
         "chosen": {"kind": kind, "worker": worker, "sort": sort, "order": order},
         "number": number,

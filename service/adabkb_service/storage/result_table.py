@@ -319,8 +319,15 @@ class Others:
     """The smallest value; NaN if there are no others."""
     high: float
     """The largest value; NaN if there are no others."""
-    there: float | None
-    """The mean of those at the point of the omitted result; None if there are none."""
+    there: Sequence[AtPoint]
+    """Those at the point of the omitted result, in order."""
+    elsewhere: tuple[float, float]
+    """The smallest and the largest value at other points; NaN if there are none."""
+
+    @property
+    def mean_there(self) -> float:
+        """The mean of those at the point; NaN if there are none."""
+        return _mean([each.value for each in self.there if each.value is not None]) if self.there else math.nan
 
 
 def others(connection: Connection, study_id: str, seq: int) -> Others:
@@ -330,10 +337,14 @@ def others(connection: Connection, study_id: str, seq: int) -> Others:
     query = select(func.count(columns.value), func.min(columns.value), func.max(columns.value)).where(*besides)
     points = cast(columns.parameters, Text)
     point = select(points).where(columns.study_id == study_id, columns.seq == seq).scalar_subquery()
-    same = list(connection.scalars(select(columns.value).where(*besides, columns.value.is_not(None), points == point)))
-    there = _mean(same) if same else None
-    count, low, high = connection.execute(query).one()
-    return Others(count, math.nan if low is None else low, math.nan if high is None else high, there)
+    same = select(columns.seq, columns.trial, columns.value, columns.excluded).where(
+        *besides, columns.value.is_not(None), points == point
+    )
+    there = [AtPoint(*row) for row in connection.execute(same.order_by(columns.seq))]
+    count, *ends = connection.execute(query).one()
+    _, *elsewhere = connection.execute(query.where(points != point)).one() if there else (count, *ends)
+    low, high, lowest, highest = (math.nan if each is None else each for each in (*ends, *elsewhere))
+    return Others(count, low, high, there, (lowest, highest))
 
 
 def count_before(connection: Connection, study_id: str, moment: datetime) -> int:

@@ -169,7 +169,7 @@ interface ShownStudy {
   /** None is known, or the metric that is shown is not the objective. */
   gap: number | null;
   objectives?: { metric: string; direction: "minimize" | "maximize" }[];
-  mixtures?: { parameters: string[] }[];
+  mixtures?: { parameters: string[]; total: number }[];
   plates?: { size: number; shared?: string[] } | null;
   metrics?: string[];
   outcome_constraints?: Bounds[];
@@ -306,7 +306,7 @@ interface Importance {
 
 interface Validation {
   results: number;
-  items: (Prediction & { observation: number; value: number; tail: number })[];
+  items: (Prediction & { observation: number; value: number; tail: number; repeated?: boolean })[];
   error: number | null;
   error_of_median: number | null;
   reason: "too_few_results" | "constant" | "not_this_system" | null;
@@ -337,6 +337,7 @@ interface Check {
   check: string;
   text: string;
   trial: number | null;
+  metric: string | null;
   observation: number | null;
   widened: { name: string; low: number; high: number } | null;
 }
@@ -349,10 +350,11 @@ interface Assessment {
     expected: Prediction | null;
     repetition: { low: number; high: number } | null;
     measured: { count: number; mean: number } | null;
+    is_doubted: boolean;
   };
   latest: { text: string } | null;
   findings: { text: string; untried: Record<string, unknown[]> } | null;
-  outlook: { text: string; fewest: number | null };
+  outlook: { text: string; fewest: number | null; noise: number | null };
   checks: Check[];
 }
 

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from adabkb_client import _values as numbers
 from adabkb_service import page
 from adabkb_service.contract.answers import Study
+from adabkb_service.contract.parameters import FloatParameter
 from adabkb_service.contract.quantities import Quantity, in_points, titled, with_unit
+from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.operations.words import digits, wording
-from adabkb_service.operations.words.columns_in_words import rounded
+from adabkb_service.operations.words.columns_in_words import parameter_values, rounded
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.operations.words.wording import duration, elapsed
 from tests.packages import NODE
@@ -117,7 +125,7 @@ PLUS_MINUS: list[tuple[float, float | None, Words, str]] = [
 ]
 LIKE: list[tuple[float, float, Words, str]] = [
     (82.456, 1.5, PERCENT, "82.5\N{NO-BREAK SPACE}%"),
-    (82.456, 0.02, BOUNDED, "82.46\N{NO-BREAK SPACE}%"),
+    (82.456, 0.02, BOUNDED, "82.5\N{NO-BREAK SPACE}%"),
     (-1234.0, 180.0, {}, "\N{MINUS SIGN}1230"),
 ]
 EXPECTED: list[tuple[Words, Words, str]] = [
@@ -126,16 +134,31 @@ EXPECTED: list[tuple[Words, Words, str]] = [
         PERCENT,
         "82.5\N{NO-BREAK SPACE}% (90%: 80.0 to 84.9\N{NO-BREAK SPACE}%)",
     ),
+    (
+        {"mean": 82.456, "std": 0.15, "lcb": 82.19, "ucb": 82.72},
+        BOUNDED,
+        "82.5\N{NO-BREAK SPACE}% (90%: 82.2 to 82.7\N{NO-BREAK SPACE}%)",
+    ),
     ({"mean": -0.5, "std": 0.2, "lcb": -0.83, "ucb": 0.0}, {}, "\N{MINUS SIGN}0.50 (90%: \N{MINUS SIGN}0.83 to 0.00)"),
 ]
 BETWEEN: list[tuple[Words, float, Words, str]] = [
     ({"low": 79.99, "high": 84.92}, 1.5, PERCENT, "80.0 to 84.9\N{NO-BREAK SPACE}%"),
+    ({"low": 79.99, "high": 84.92}, 0.015, BOUNDED, "80.0 to 84.9\N{NO-BREAK SPACE}%"),
     ({"low": -12.0, "high": 3.0}, 40.0, {}, "\N{MINUS SIGN}12 to 3"),
 ]
 MEANS: list[tuple[float, Words, str]] = [
     (82.456, PERCENT, "82.46\N{NO-BREAK SPACE}%"),
     (82.456, BOUNDED, "82.5\N{NO-BREAK SPACE}%"),
+    (91.85, {}, "91.85"),
+    (82456.0, {}, "82\N{NARROW NO-BREAK SPACE}460"),
     (-0.00123456, {}, "\N{MINUS SIGN}0.001235"),
+]
+APPORTIONED: list[tuple[list[float], float, int, list[float]]] = [
+    ([50.79, 25.08, 15.47, 8.66], 100.0, 1, [50.8, 25.1, 15.5, 8.6]),
+    ([50.84, 25.06, 15.46, 8.64], 100.0, 1, [50.8, 25.1, 15.5, 8.6]),
+    ([1 / 3, 1 / 3, 1 / 3], 1.0, 3, [0.334, 0.333, 0.333]),
+    ([0.0, 0.3, 0.7], 1.0, 3, [0.0, 0.3, 0.7]),
+    ([1234.0, 8766.0], 10000.0, -1, [1230.0, 8770.0]),
 ]
 IN_POINTS: list[tuple[float, Words, str]] = [
     (1.234, PERCENT, "1.2\N{NO-BREAK SPACE}percentage points"),
@@ -172,6 +195,7 @@ CASES: dict[str, Sequence[tuple[Any, ...]]] = {
     "between": BETWEEN,
     "meanOf": MEANS,
     "inPoints": IN_POINTS,
+    "apportioned": APPORTIONED,
     "span": SPANS,
     "cut": CUT,
 }
@@ -210,13 +234,43 @@ def test_the_server_writes_numbers_of_a_quantity_so() -> None:
     assert [with_unit(wording.mean(named(words), value), words.get("unit")) for value, words, _ in MEANS] == [
         case[-1] for case in MEANS
     ]
+    assert [any_digits(value, words).mean(value) for value, words, _ in MEANS] == [case[-1] for case in MEANS]
     assert [in_points(digits.difference(value), words.get("unit")) for value, words, _ in IN_POINTS] == [
         case[-1] for case in IN_POINTS
+    ]
+    assert [digits.apportioned(values, total, places) for values, total, places, _ in APPORTIONED] == [
+        case[-1] for case in APPORTIONED
     ]
     for prediction, words, clipped in CUT:
         for name in ("mean", "lcb", "ucb"):
             if prediction and clipped and name in prediction:
                 assert of(words).within(prediction[name]) == clipped[name]
+
+
+def test_zeros_are_not_appended_to_a_rounded_value_of_a_parameter() -> None:
+    hours = FloatParameter(name="hours", kind="float", low=1, high=25)
+    given = [{"hours": each} for each in (22.5625, 4.25, 24.0)]
+    assert parameter_values(hours, given) == ["22.6", "4.25", "24"]
+    assert parameter_values(hours, given[1:]) == ["4.25", "24.00"]
+
+
+@given(st.lists(st.floats(0.01, 1.0), min_size=2, max_size=6), st.sampled_from([1.0, 100.0, 250.0]))
+def test_the_shares_of_a_mixture_sum_to_the_total_as_they_are_shown(parts: list[float], total: float) -> None:
+    names = [f"x{place}" for place in range(len(parts))]
+    floats = [{"name": name, "kind": "float", "low": 0, "high": total} for name in names]
+    definition = {
+        "id": "s",
+        "direction": "maximize",
+        "parameters": floats,
+        "mixtures": [{"parameters": names, "total": total}],
+    }
+    study = cast("Study", StudyDefinition.model_validate(definition))
+    point = {name: total * part / sum(parts) for name, part in zip(names, parts, strict=True)}
+    told = wording.as_shown(study, point)
+    texts = [wording.setting(each, told[each.name]) for each in study.parameters]
+    assert sum(map(Decimal, texts)) == Decimal(repr(total))
+    for each in names:
+        assert told[each] == pytest.approx(point[each], abs=0.001 * 10 ** math.ceil(math.log10(total)))
 
 
 def any_digits(value: float, words: Words) -> digits.Digits:

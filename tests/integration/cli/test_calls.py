@@ -174,7 +174,9 @@ def test_a_study_is_shown_with_what_going_on_will_probably_gain(study: Study) ->
         study.add_result({"x": x, "y": y}, (x - 0.4) ** 2 + y)
     gap = study.info().gap
     assert gap is not None
-    assert f"according to the model, further trials gain at most {difference(gap)}" in adabkb("study", "show", study.id)
+    assert f"according to the model, no point is better by more than {difference(gap)}" in adabkb(
+        "study", "show", study.id
+    )
 
 
 def test_the_point_of_a_trial_is_repeated(study: Study) -> None:

@@ -14,7 +14,7 @@ from adabkb_service.contract.requests import TrialValueBody
 from adabkb_service.errors import Invalid, Unavailable
 from adabkb_service.operations.model.analysis import validation
 from adabkb_service.operations.model.assessment import assessment
-from adabkb_service.operations.model.unusual import Stored, stored
+from adabkb_service.operations.model.unusual import Stored, stored, warnings
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.study import lifecycle
@@ -130,8 +130,7 @@ def test_assessment_reports_importances_and_the_remaining_gain(running: Service,
     study = get(running, "s")
     assert (found.outlook.gap, found.outlook.probability) == (study.gap, 0.9)
     if study.gap is not None:
-        assert "According to the model, at best " in found.outlook.text
-        assert "with 90% probability" in found.outlook.text
+        assert "According to the model, it is 90% certain that no point is better than " in found.outlook.text
     assert "poor_predictions" not in checks(running)
 
 
@@ -151,9 +150,38 @@ def test_repeated_best_point_has_a_mean(running: Service, direction: str) -> Non
     assert found.measured is not None
     assert found.measured.count == 3
     assert found.measured.mean == pytest.approx(best.value - off / 3.0)
-    assert f", one of 3 at its point, whose mean is {best.value - off / 3.0:.1f}." in found.text
+    assert f", one of 3 at its point, whose mean is {best.value - off / 3.0:.4g}." in found.text
     assert found.repetition is not None
     assert 0.0 <= found.repetition.low < found.repetition.high <= 100.0
+
+
+def test_a_doubted_result_does_not_widen_the_range_of_a_repetition(running: Service) -> None:
+    """It is explained by additional noise, which other results do not have."""
+    create(running, definition(parameters=LAB[:1], direction="maximize", robust=True))
+    rng = np.random.default_rng(1)
+
+    def value(temperature: float) -> float:
+        return round(70.0 - (temperature - 60.0) ** 2 / 40.0 + 0.5 * rng.normal(), 1)
+
+    batch = [Value(value(each), parameters={"temperature": each}) for each in range(20, 100, 6)]
+    observe_batch(running, "s", [*batch, Value(140.0, parameters={"temperature": 31.0})])
+    wrong = assessment(running, "s")
+    observe(running, "s", Value(value(31.0), parameters={"temperature": 31.0}))
+    for found in (wrong, assessment(running, "s")):
+        assert [each.observation for each in validation(running, "s").items if each.doubted] == [15]
+        assert found.progress.best is not None
+        assert found.progress.best.value == 140.0
+        assert found.progress.repetition is not None
+        assert 40.0 < found.progress.repetition.low < 49.0 < found.progress.repetition.high < 58.0
+
+
+def test_a_stated_noise_is_the_noise_of_a_repetition(running: Service) -> None:
+    create(running, definition(parameters=LAB, direction="maximize", noise_std=2.0))
+    grown(running, 24)
+    found = assessment(running, "s")
+    assert found.progress.expected is not None
+    assert found.progress.repeat_std == pytest.approx(math.hypot(found.progress.expected.std, 2.0))
+    assert found.outlook.noise == 2.0
 
 
 def test_tried_and_issued_choices_are_not_untried(running: Service) -> None:
@@ -445,6 +473,20 @@ def test_left_out_results_are_listed_by_number(running: Service) -> None:
     assert found.error == pytest.approx(np.mean([abs(each.value - each.mean) for each in found.items]))
 
 
+def test_repetitions_do_not_show_that_the_model_predicts_well(running: Service) -> None:
+    """A result is predicted by its repetition, however little the model knows elsewhere."""
+    create(running, definition(parameters=LAB, direction="minimize"))
+    grown(running, 20)
+    point = {"temperature": 61.0, "catalyst": "XPhos", "dye": 0.1}
+    observe_batch(running, "s", [Value(value, parameters=point) for value in (45.5, 45.6, 45.7)])
+    found = validation(running, "s")
+    assert [each.observation for each in found.items if each.repeated] == [21, 22, 23]
+    counted = [each for each in found.items if not each.repeated]
+    assert found.counted == len(counted) == 20
+    assert found.error == pytest.approx(np.mean([abs(each.value - each.mean) for each in counted]))
+    assert found.inside == pytest.approx(np.mean([each.lcb <= each.value <= each.ucb for each in counted]))
+
+
 def test_missing_validation_has_a_reason(running: Service) -> None:
     create(running, definition())
     assert validation(running, "s").reason == "too_few_results"
@@ -561,10 +603,54 @@ def test_repetition_is_unusual_far_from_the_first_result(running: Service) -> No
     observe(running, "s", Value(best.value - 1.0, parameters=best.parameters))
     assert stored(running, "s", 13).warning == ""
     observe(running, "s", Value(best.value / 10.0, parameters=best.parameters))
+    first = next(each.observation for each in validation(running, "s").items if each.value == best.value)
     assert stored(running, "s", 14).warning == (
-        f"This is unusual: at the same point, the result was {best.value - 0.5:.4g} before. "
-        "Check the number and its decimal point."
+        f"This is unusual: at the same point, own result R{first} and own result R13 gave {best.value - 0.5:.4g} on "
+        "average. Check the number and its decimal point."
     )
+
+
+def test_only_the_one_of_two_results_is_accused_that_the_model_did_not_expect(
+    running: Service, clock: ManualClock
+) -> None:
+    create(running, definition(parameters=LAB, direction="maximize"))
+    grown(running, 24)
+    clock.advance(1)
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    assert trial.expected is not None
+    assert trial.expected.mean is not None
+    right = round(trial.expected.mean, 1)
+    observe(running, "s", Value(right / 10.0, trial.number))
+    queue(running, "s", trial.parameters)
+    (again,) = suggest(running, "s", Ask()).view.trials
+    observe(running, "s", Value(right, again.number))
+    assert warnings(running, "s", [25, 26]) == {
+        25: f"This is unusual: at the same point, trial {again.number} gave {right:.4g}. "
+        "Check the number and its decimal point."
+    }
+
+
+def test_a_doubted_result_is_named_beside_the_repetition_that_contradicts_it(running: Service) -> None:
+    create(running, definition(parameters=LAB[:1], direction="maximize", robust=True))
+    batch = [
+        Value(round(70.0 - (each - 60.0) ** 2 / 40.0, 1), parameters={"temperature": each})
+        for each in range(20, 100, 6)
+    ]
+    observe_batch(running, "s", batch)
+    (trial,) = suggest(running, "s", Ask(fixed={"temperature": 31.0})).view.trials
+    observe(running, "s", Value(140.0, trial.number))
+    queue(running, "s", trial.parameters)
+    (again,) = suggest(running, "s", Ask()).view.trials
+    observe(running, "s", Value(49.0, again.number))
+    (told,) = (each.text for each in assessment(running, "s").checks if each.check == "outlier")
+    assert told == (
+        "The result of trial 1 is 140.0, but at the same point, trial 2 gave 49, and the model expects 49 given the "
+        "others. It has less weight. Correct it, or exclude it if it is wrong."
+    )
+    assert list(warnings(running, "s", [15, 16])) == [15]
+    assert assessment(running, "s").progress.is_doubted
+    correct(running, "s", 15, {"excluded": True})
+    assert not assessment(running, "s").progress.is_doubted
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])

@@ -138,12 +138,37 @@ def test_what_is_possible_counts_from_what_the_model_expects_at_the_recommended_
     possible = words.Possible(0.0056, None, tolerance=None, extent=0.2, sign=-1.0, expected=0.0802)
     told = words.outlook(found, 60, "", possible)
     assert (
-        "at best 0.0746 is possible with 90% probability: a gain of at most 0.0056 over the recommended point" in told
+        "it is 90% certain that no point is better than 0.0746 on average (now 0.0802): a gain of at most 0.0056."
+        in told
     )
     yields = replace(possible, gap=18.0, quantity=YIELD, sign=1.0, expected=78.4, extent=90.0)
-    assert "at best 96\xa0% is possible" in words.outlook(found, 60, "", yields)
+    assert "no point is better than 96\xa0% on average (now 78\xa0%)" in words.outlook(found, 60, "", yields)
     assert words.outlook(found, 60, "", possible, is_over=True).startswith(
         "The study has ended: it issues no new points."
+    )
+
+
+def test_advice_to_stop_does_not_rest_on_a_model_that_predicts_poorly() -> None:
+    found = Outlook(text="", gap=0.5, probability=0.9, reason=None, fewest=9, noise=1.0, results_since_best=0)
+    possible = words.Possible(0.5, 1.7, tolerance=None, extent=90.0, quantity=YIELD, expected=98.3)
+    told = words.outlook(found, 20, "", possible, is_poor=True)
+    assert told == (
+        "It is too early to say. The model predicts results hardly better than their median does, so nobody can say "
+        "yet how much can be gained. At most 1.7\xa0percentage points can be gained, up to the best possible result, "
+        "100\xa0%."
+    )
+    small = replace(possible, room=0.5)
+    assert words.outlook(found, 20, "", small, is_poor=True).startswith("You can stop: at most 0.50")
+
+
+def test_an_ended_study_says_what_further_trials_could_have_gained() -> None:
+    found = Outlook(
+        text="", gap=None, probability=0.9, reason="not_known_yet", fewest=9, noise=1.0, results_since_best=0
+    )
+    possible = words.Possible(None, 1.7, tolerance=None, extent=90.0, quantity=YIELD)
+    assert words.outlook(found, 20, "", possible, is_over=True) == (
+        "The study has ended: it issues no new points. At most 1.7\xa0percentage points can be gained, up to the best "
+        "possible result, 100\xa0%."
     )
 
 

@@ -195,7 +195,8 @@ def test_predictions_are_clipped_to_the_natural_bounds() -> None:
     payload["expected"] = {"mean": 104.23, "std": 3.1, "lcb": 99.13, "ucb": 109.33}
     event = EventRow("s", 2, "suggested", 1, payload, datetime(2026, 1, 1, tzinfo=UTC))
     sentence = in_words(event, 1.0, {"value": 99.0}, None, (), Labels({}, {"value": quantity}))
-    assert "It expected 100.0\xa0% (90%: 99.1 to 100.0\xa0%); the best result so far is 99\xa0%" in sentence
+    assert "The model expected 100.0\xa0% (90%: 99.1 to 100.0\xa0%) here." in sentence
+    assert "Probably better than the best result until then, 99.0\xa0% (95% chance)." in sentence
 
 
 @pytest.mark.parametrize("size", [1e-3, 1e-8, 1e-12])

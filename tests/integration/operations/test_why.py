@@ -71,7 +71,7 @@ def test_decision_has_its_phase_and_the_models_expectation(running: Service, dir
     assert 0.0 < decision.distance < 0.5
     assert decision.gain is not None
     assert 0.0 <= decision.gain < late.std + 0.5
-    assert "best result so far is" in decision.in_words
+    assert "than the best result until then" in decision.in_words
 
 
 def test_distance_is_the_largest_parameter_difference(running: Service) -> None:

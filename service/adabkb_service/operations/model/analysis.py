@@ -5,8 +5,10 @@ The model processes the whole log before it answers. These operations do not cha
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from adabkb_service.operations.model.front import check_metric
 from adabkb_service.operations.model.in_context import check_same_space
 from adabkb_service.operations.model.predict import row
 from adabkb_service.operations.service import Service
+from adabkb_service.storage import observations
 from adabkb_service.storage.rows import CellStatus
 from adabkb_service.study import render
 from adabkb_service.study.contention import repeating
@@ -70,17 +73,29 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
     """
     _check_metric(service, study_id, metric)
     study, found = service.ask(study_id, "validation", metric)
-    return validated(definition_of(study.definition), found)
+    return validated(definition_of(study.definition), found, _repeated(service, study_id, found))
 
 
-def validated(definition: StudyDefinition, found: Validated) -> answers.Validation:
-    """Return a model's leave-one-out predictions, their mean error, and that of the median of the other results."""
+def _repeated(service: Service, study_id: str, found: Validated) -> frozenset[int]:
+    """Return the numbers of the judged results at whose points there are others of them."""
+    with service.database.reading() as connection:
+        rows = observations.of_numbers(connection, study_id, [each.observation for each in found.judged or ()])
+    points = {each.seq: json.dumps(each.parameters, sort_keys=True) for each in rows}
+    counts = Counter(points.values())
+    return frozenset(seq for seq, point in points.items() if counts[point] > 1)
+
+
+def validated(
+    definition: StudyDefinition, found: Validated, repeated: Collection[int] = frozenset()
+) -> answers.Validation:
+    """Return a model's leave-one-out predictions, their mean error, and that of the median of the other results. These
+    errors leave out results whose points were ``repeated``, since their repetitions predict them."""
     if not found.judged:
         reason: answers.NoValidation = "too_few_results" if found.results < MIN_RESULTS else "constant"
         if not isinstance(definition.algorithm, AutoProfile):
             reason = "not_this_system"
         return answers.Validation(
-            results=found.results, items=[], inside=None, error=None, error_of_median=None, reason=reason
+            results=found.results, items=[], counted=0, inside=None, error=None, error_of_median=None, reason=reason
         )
     items = [
         answers.ValidationItem(
@@ -89,16 +104,19 @@ def validated(definition: StudyDefinition, found: Validated) -> answers.Validati
             **dict(zip(("mean", "std", "lcb", "ucb"), each.predicted[:4], strict=True)),
             tail=each.tail,
             doubted=each.doubted,
+            repeated=each.observation in repeated,
         )
         for each in found.judged
     ]
-    values, means = np.array([each.value for each in items]), np.array([each.mean for each in items])
+    counted = [each for each in items if not each.repeated] or items
+    values, means = np.array([each.value for each in counted]), np.array([each.mean for each in counted])
     size = float(np.abs(values).max()) or 1.0  # the values are divided by this, so that differences do not overflow
     off = np.abs(values / size - means / size)
     return answers.Validation(
         results=found.results,
         items=items,
-        inside=float(np.mean([each.lcb <= each.value <= each.ucb for each in items])),
+        counted=len(counted),
+        inside=float(np.mean([each.lcb <= each.value <= each.ucb for each in counted])),
         error=_in_floating_point(float(off.mean()) * size),
         error_of_median=_in_floating_point(float(np.abs(values / size - _medians(values / size)).mean()) * size),
         reason=None,

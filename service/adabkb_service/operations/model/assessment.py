@@ -30,8 +30,10 @@ from adabkb_service.operations.model.failures import where_failed
 from adabkb_service.operations.model.front import front
 from adabkb_service.operations.model.predict import model_reason, row
 from adabkb_service.operations.model.range_ends import range_ends
+from adabkb_service.operations.model.unusual import APART
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.edit import check_editable
+from adabkb_service.operations.words import wording
 from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.ending import ended_early
 from adabkb_service.operations.words.labels import Labels
@@ -82,6 +84,8 @@ class _Facts:
     """Leave-one-out predictions by objective; the key is "" in a study with a single objective."""
     trials: dict[int, int | None] = field(default_factory=dict)
     """Number of a result that may be an outlier -> its trial; None for a user's own."""
+    others: dict[int, result_table.Others] = field(default_factory=dict)
+    """Number of a result that may be an outlier -> what it is compared with. Empty with several objectives."""
     importances: dict[str, list[ParameterImportance]] = field(default_factory=dict)
     idle: set[str] = field(default_factory=set)
     """Parameters that are known to hardly matter, also at the recommended point."""
@@ -166,14 +170,15 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
     if facts.study.reason == "budget":
         with service.database.reading() as connection:
             ended = ended_early(connection, facts.row)
+    checks = list(_checks(facts))
     return answers.Assessment(
         results=facts.results,
         standing=state_in_words(facts.study, ended),
-        progress=_progress(facts, expected),
+        progress=_progress(facts, expected, is_doubted=_is_best_doubted(facts, checks)),
         latest=None if facts.trial is None else _latest(facts, facts.trial),
         findings=_findings(facts),
         outlook=_outlook(facts),
-        checks=list(_checks(facts)),
+        checks=checks,
     )
 
 
@@ -214,6 +219,8 @@ def _ask(service: Service, facts: _Facts) -> None:
     with service.database.reading() as connection:
         judged = [each.observation for told in facts.validations.values() for each in _least_probable(told)]
         facts.trials = {each.seq: each.trial for each in observations.of_numbers(connection, facts.row.id, judged)}
+        if not facts.objectives[0]:
+            facts.others = {seq: result_table.others(connection, facts.row.id, seq) for seq in judged}
     if facts.definition.objectives:
         facts.front = front(service, facts.row.id)
     if facts.definition.dimension > 1:
@@ -287,11 +294,23 @@ def _is_poor(found: Validation) -> bool:
 def _is_believed(found: Validation) -> bool:
     """Return whether a model's importances are reliable: there are enough results, and the model does not predict
     poorly, as far as this is known."""
-    judged = found.results if found.reason == "not_this_system" else len(found.items)
+    judged = found.results if found.reason == "not_this_system" else found.counted
     return judged >= MIN_RESULTS and not _is_poor(found)
 
 
-def _progress(facts: _Facts, expected: Prediction | None) -> answers.Progress:
+def _is_best_doubted(facts: _Facts, checks: Sequence[answers.Check]) -> bool:
+    """Return whether a check says that the best result is an outlier, or beyond its natural bound."""
+    best, items = facts.study.best, facts.validations.get("")
+    if best is None:
+        return False
+    outliers = {each.observation for each in checks if each.check == "outlier"}
+    contradicted = [] if items is None else [each for each in items.items if each.observation in outliers]
+    return any(each.check == "beyond_bounds" for each in checks) or any(
+        each.value == best.value and facts.trials.get(each.observation) == best.trial for each in contradicted
+    )
+
+
+def _progress(facts: _Facts, expected: Prediction | None, *, is_doubted: bool) -> answers.Progress:
     model, best = facts.model, facts.study.best
     at_best = None
     if expected is not None and expected.mean is not None and best is not None:
@@ -317,7 +336,13 @@ def _progress(facts: _Facts, expected: Prediction | None) -> answers.Progress:
     if facts.unseen:
         text = f"{text} {words.unseen(facts.unseen)}"
     return answers.Progress(
-        text=text, best=best, expected=at_best, repeat_std=repeat_std, repetition=repetition, measured=facts.measured
+        text=text,
+        best=best,
+        expected=at_best,
+        repeat_std=repeat_std,
+        repetition=repetition,
+        measured=facts.measured,
+        is_doubted=is_doubted,
     )
 
 
@@ -370,7 +395,10 @@ def _outlook(facts: _Facts) -> answers.Outlook:
     )
     growth = "" if facts.front is None else words.growth(facts.front, facts.row.observations)
     is_over = facts.study.state == "complete" or facts.study.reason in FINAL
-    text = words.outlook(found, facts.results, growth, _possible(facts), is_over=is_over)
+    validation = facts.validations.get("")
+    is_poor = validation is not None and validation.counted >= MIN_RESULTS and _is_poor(validation)
+    is_poor = is_poor and not facts.has_few_results
+    text = words.outlook(found, facts.results, growth, _possible(facts), is_over=is_over, is_poor=is_poor)
     return found.model_copy(update={"text": text})
 
 
@@ -451,19 +479,27 @@ def _of_predictions(found: Validation, facts: _Facts, name: str) -> Iterator[ans
         return
     for each in (each for each in found.items if each.doubted):
         trial = facts.trials.get(each.observation)
-        text = words.doubted(each, trial, digits[name], name, names)
+        text = words.doubted(each, trial, digits[name], name, names, _contradicting(facts, each))
         yield answers.Check(check="outlier", text=text, observation=each.observation, trial=trial, **metric)
     least = min(found.items, key=lambda each: each.tail)
     if not least.doubted and is_outlier(least.value, [each.value for each in found.items], least.tail):
         trial = facts.trials.get(least.observation)
-        text = words.outlier(least, trial, digits[name], name, names)
+        text = words.outlier(least, trial, digits[name], name, names, _contradicting(facts, least))
         yield answers.Check(check="outlier", text=text, observation=least.observation, trial=trial, **metric)
     if _is_poor(found):
         yield answers.Check(
             check="poor_predictions", text=words.poor_predictions(found, digits[name], name, names), **metric
         )
-    if found.inside is not None and is_too_sure(found.inside, len(found.items)):
+    if found.inside is not None and is_too_sure(found.inside, found.counted):
         yield answers.Check(check="too_sure", text=words.too_sure(found, name, names), **metric)
+
+
+def _contradicting(facts: _Facts, found: ValidationItem) -> str:
+    """Return what the other results at the point of a result gave, if they contradict it; empty otherwise."""
+    others = facts.others.get(found.observation)
+    if others is None or not others.there or abs(found.value - others.mean_there) <= APART * (others.high - others.low):
+        return ""
+    return wording.at_point(facts.study, others.there)
 
 
 def is_outlier(value: float, values: Sequence[float], tail: float) -> bool:

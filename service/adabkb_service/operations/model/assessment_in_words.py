@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -28,6 +28,9 @@ MAX_NAMED = len(RANKS)
 MAX_CHOICES = 6
 """The maximum number of untried choices that are listed."""
 NOT_YET = "It is probably too early to stop."
+UNRELIABLE = (
+    "The model predicts results hardly better than their median does, so nobody can say yet how much can be gained."
+)
 OVER = "The study has ended: it issues no new points."
 NO_GROWTH = "brought no noticeably better compromise."
 LITTLE_GROWTH = 5e-4
@@ -349,13 +352,23 @@ class Possible:
         return Digits(value, value, FINEST, self.quantity).rounded_like(value, self.gap)
 
     @property
+    def now(self) -> str:
+        """What the model expects at the recommended point, with the decimals of the gap; empty if it is unknown."""
+        if self.gap is None or self.expected is None:
+            return ""
+        value = self.quantity.within(self.expected)
+        return Digits(value, value, FINEST, self.quantity).rounded_like(value, self.gap)
+
+    @property
     def bound(self) -> str:
         """The natural bound of the objective in its direction."""
         bound = self.quantity.high if self.sign > 0.0 else self.quantity.low
         return with_unit(f"{bound:.9g}", self.quantity.unit)
 
 
-def outlook(found: Outlook, results: int, growth: str, possible: Possible, *, is_over: bool = False) -> str:
+def outlook(
+    found: Outlook, results: int, growth: str, possible: Possible, *, is_over: bool = False, is_poor: bool = False
+) -> str:
     """Return the answer to the question whether to stop, and how much further trials can gain.
 
     Args:
@@ -364,19 +377,35 @@ def outlook(found: Outlook, results: int, growth: str, possible: Possible, *, is
         growth: the output of ``growth``; empty with a single objective.
         possible: how much better further results can be.
         is_over: whether the study issues no more new points.
+        is_poor: whether the model predicts too poorly to rely on its bound.
     """
+    if is_poor:
+        possible = replace(possible, gap=None)
     if is_over:
-        known = _by_model(found, possible) if possible.is_by_model and found.reason is None else ""
-        return " ".join(filter(None, [OVER, growth or known]))
+        return " ".join(filter(None, [OVER, growth or _remaining(found, possible, is_poor=is_poor)]))
     if growth:
         return f"{'You can perhaps stop.' if growth.endswith(NO_GROWTH) else NOT_YET} {growth}"
     why_little = _why_little(found, possible)
+    if is_poor and not why_little:
+        return f"It is too early to say. {_remaining(found, possible, is_poor=is_poor)}"
     sentences = [*(_little(found, possible, why_little) if why_little else _not_little(found, results, possible))]
     if found.results_since_best >= LONG:
         sentences.append(f"The last {found.results_since_best} results brought no improvement.")
         if not why_little:
             sentences[-1] = sentences[-1].removesuffix(".") + ", which alone is no reason to stop."
     return " ".join(sentences)
+
+
+def _remaining(found: Outlook, possible: Possible, *, is_poor: bool) -> str:
+    """Return what further trials could gain; empty if nothing is known."""
+    if possible.is_by_model and found.reason is None:
+        return _by_model(found, possible)
+    unknown = UNRELIABLE if is_poor else ""
+    if possible.room is None:
+        return unknown
+    if possible.room == 0.0:
+        return "The best result has reached the best possible one."
+    return " ".join(filter(None, [unknown, f"A{_to_bound(possible)[1:]}"]))
 
 
 def _why_little(found: Outlook, possible: Possible) -> str:
@@ -434,13 +463,13 @@ def _still_needed(results: int, left: int) -> str:
 
 
 def _by_model(found: Outlook, possible: Possible) -> str:
-    how = "" if found.probability is None else f" with {100.0 * found.probability:.4g}% probability"
+    how = "" if found.probability is None else f"it is {100.0 * found.probability:.4g}% certain that "
     gain = possible.in_unit(possible.most or 0.0)
     if not possible.end:
-        return f"According to the model, further trials gain at most {gain}{how}."
+        return f"According to the model, {how}no point is better than the recommended one by more than {gain}."
     return (
-        f"According to the model, at best {possible.end} is possible{how}: "
-        f"a gain of at most {gain} over the recommended point."
+        f"According to the model, {how}no point is better than {possible.end} on average (now {possible.now}): a gain "
+        f"of at most {gain}."
     )
 
 
@@ -495,14 +524,30 @@ def beyond_bounds(best: float, sign: float, quantity: Quantity) -> str:
     )
 
 
-def outlier(found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels) -> str:
-    """Warn that a result is improbable given the others."""
+def outlier(
+    found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels, others: str = ""
+) -> str:
+    """Warn that a result is improbable given the others. ``others``: what other results at its point gave, if they
+    contradict it."""
+    whose, value = _whose(found.observation, trial, metric, names), digits.result(found.value)
+    if others:
+        return f"{whose} is {value}, but at the same point, {others}. Check both measurements and entries."
     return f"{_contradicted(found, trial, digits, metric, names)} Check the measurement and the entry."
 
 
-def doubted(found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels) -> str:
-    """State that the model gives a result less weight."""
-    return f"{_contradicted(found, trial, digits, metric, names)} It has less weight unless a repetition confirms it."
+def doubted(
+    found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels, others: str = ""
+) -> str:
+    """State that the model gives a result less weight; ``others`` as in ``outlier``."""
+    if not others:
+        return (
+            f"{_contradicted(found, trial, digits, metric, names)} It has less weight unless a repetition confirms it."
+        )
+    whose, value = _whose(found.observation, trial, metric, names), digits.result(found.value)
+    return (
+        f"{whose} is {value}, but at the same point, {others}, and the model expects {digits.mean(found.mean)} given "
+        "the others. It has less weight. Correct it, or exclude it if it is wrong."
+    )
 
 
 def _contradicted(found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels) -> str:
@@ -524,17 +569,17 @@ def poor_predictions(found: Validation, digits: Digits, metric: str, names: Labe
     of = f" of {names.metric(metric)}" if metric else ""
     error, of_median = (digits.difference(each or 0.0) for each in (found.error, found.error_of_median))
     return (
-        f"The model predicts results{of} that were left out hardly better than their median does: its mean error is "
-        f"{error}, that of the median {of_median}. Do not rely on its findings about parameters."
+        f"The model predicts results{of} that were left out hardly better than their median does: it is off by {error} "
+        f"on average, guessing the median by {of_median}. Do not rely on its findings about parameters."
     )
 
 
 def too_sure(found: Validation, metric: str, names: Labels) -> str:
     """Warn that the intervals are too narrow."""
     of = f" of {names.metric(metric)}" if metric else ""
-    count = round((found.inside or 0.0) * len(found.items))
+    count = round((found.inside or 0.0) * found.counted)
     return (
-        f"The model is too confident: {count} of {len(found.items)} results{of} lie in the intervals that should "
+        f"The model is too confident: {count} of {found.counted} results{of} lie in the intervals that should "
         f"contain 90%."
     )
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import Connection
 
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Observation, Study, Trial
-from adabkb_service.contract.quantities import with_unit
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.answers import INTERVAL
 from adabkb_service.errors import Unavailable
 from adabkb_service.inference.questions import Assessed
+from adabkb_service.operations.model.analysis import validation
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.words import digits, wording
+from adabkb_service.operations.words import wording
 from adabkb_service.storage import observations, result_table, studies, trials
 from adabkb_service.storage.rows import ObservationRow, StudyRow
 from adabkb_service.study import lifecycle, render
@@ -36,7 +36,7 @@ BEYOND = 0.5
 """Without a prediction, a result is unusual if it is outside the range of all others by more than this share of the
 range."""
 APART = 0.25
-"""A repetition is unusual if it differs from the mean of earlier results there by more than this share of the range."""
+"""A result is unusual if it differs from the mean of the others at its point by more than this share of the range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def stored(service: Service, study_id: str, seq: int) -> Stored:
     study = lifecycle.full_view(row)
     result = judged.result
     numbers = wording.result(study.quantities, {"value": result.value, "metrics": result.metrics or {}})
-    return Stored(numbers, _sentence(study, judged, partial(_assessed, service, row)))
+    return Stored(numbers, _sentence(study, judged, _Model(service, row)))
 
 
 def warnings(service: Service, study_id: str, seqs: Sequence[int]) -> dict[int, str]:
@@ -83,9 +83,9 @@ def warnings(service: Service, study_id: str, seqs: Sequence[int]) -> dict[int, 
             for result in observations.of_numbers(connection, study_id, seqs)
             if not result.excluded
         ]
-    study, assessed = lifecycle.full_view(row), cache(partial(_assessed, service, row))
+    study, model = lifecycle.full_view(row), _Model(service, row)
     found = {
-        each.result.seq: _sentence(study, each, assessed)
+        each.result.seq: _sentence(study, each, model)
         for each in judged
         if not each.result.outside and each.confirmed != each.result.value
     }
@@ -97,7 +97,8 @@ class _Judged:
     """A result, and what it is compared with."""
 
     result: Observation
-    trial: Trial | None
+    first: Trial | None
+    """The trial of the first result at its point; None if that has none."""
     before: int
     """The number of results when the trial was suggested; 0 without a prediction."""
     others: result_table.Others
@@ -106,47 +107,72 @@ class _Judged:
 
 
 def _judged(connection: Connection, row: StudyRow, result: ObservationRow) -> _Judged:
-    trial = None if result.trial is None else render.trial(trials.get(connection, row.id, result.trial), row)
-    definition = definition_of(row.definition)
-    attributes = result.attributes if trial is None else trial.attributes
+    definition, others = definition_of(row.definition), result_table.others(connection, row.id, result.seq)
+    own = None if result.trial is None else trials.get(connection, row.id, result.trial)
+    _, number = min([(result.seq, result.trial), *((each.seq, each.trial) for each in others.there)])
+    first = own if number == result.trial else number and trials.get(connection, row.id, number)
+    shown = render.trial(first, row) if first else None
+    attributes = result.attributes if own is None else own.attributes
     return _Judged(
         render.observation(result, definition, definition.space()),
-        trial,
-        0 if trial is None or not trial.expected else result_table.count_before(connection, row.id, trial.created_at),
-        result_table.others(connection, row.id, result.seq),
+        shown,
+        result_table.count_before(connection, row.id, shown.created_at) if shown and shown.expected else 0,
+        others,
         (attributes or {}).get(CONFIRMED),
     )
 
 
-def _sentence(study: Study, judged: _Judged, assessed: Callable[[], Assessed | None]) -> str:
+class _Model:
+    """Facts about a study's model, asked for when they are first needed. They are missing if it does not answer in
+    time.
+
+    Args:
+        service: the running service.
+        row: the study.
+    """
+
+    def __init__(self, service: Service, row: StudyRow) -> None:
+        self._service = service
+        self._row = row
+
+    @cached_property
+    def assessed(self) -> Assessed | None:
+        best = None if self._row.best is None else self._row.best["parameters"]
+        try:
+            _, found = self._service.ask(self._row.id, "assessment", best)
+        except Unavailable:
+            return None
+        assessed: Assessed = found
+        return assessed
+
+    @cached_property
+    def doubted(self) -> frozenset[int]:
+        """The numbers of the results to which the model gives less weight."""
+        try:
+            found = validation(self._service, self._row.id)
+        except Unavailable:
+            return frozenset()
+        return frozenset(each.observation for each in found.items if each.doubted)
+
+
+def _sentence(study: Study, judged: _Judged, model: _Model) -> str:
     result, others = judged.result, judged.others
     if result.beyond_natural_bounds:
         return wording.beyond_natural_bounds(study, result)
     if result.value is None or study.objectives or others.count < FEWEST:
         return ""
-    return _warning(study, result.value, judged, assessed)
+    return _warning(study, result.value, judged, model)
 
 
-def _assessed(service: Service, row: StudyRow) -> Assessed | None:
-    """Return facts about the model; None if it does not answer in time."""
-    try:
-        _, assessed = service.ask(row.id, "assessment", None if row.best is None else row.best["parameters"])
-    except Unavailable:
-        return None
-    found: Assessed = assessed
-    return found
-
-
-def _warning(study: Study, value: float, judged: _Judged, assessed: Callable[[], Assessed | None]) -> str:
+def _warning(study: Study, value: float, judged: _Judged, model: _Model) -> str:
     """Return a sentence about a value that is unusual beside the other results; empty if it is not."""
     others = judged.others
     extent = others.high - others.low
-    if others.there is not None:
-        if abs(value - others.there) <= APART * extent:
+    if others.there:
+        if abs(value - others.mean_there) <= APART * extent or _is_other_wrong(study, value, judged, model):
             return ""
-        there = wording.in_unit(study, None, float(f"{others.there:.4g}"))
-        return f"This is unusual: at the same point, the result was {there} before. {CHECK}"
-    expected = _expected(study, judged, assessed)
+        return f"This is unusual: at the same point, {wording.at_point(study, others.there)}. {CHECK}"
+    expected = _expected(study, judged, model)
     if expected is not None:
         low, high = expected
         if not low <= value <= high:
@@ -159,17 +185,31 @@ def _warning(study: Study, value: float, judged: _Judged, assessed: Callable[[],
     return ""
 
 
-def _expected(study: Study, judged: _Judged, assessed: Callable[[], Assessed | None]) -> tuple[float, float] | None:
-    """Return the central 99% interval of a result of a trial: the prediction that the model made when it chose the
-    point, widened by the noise. None without a prediction, if the model had too few results to rely on it, or if it
-    does not answer in time."""
-    found = None if judged.trial is None else judged.trial.expected
+def _is_other_wrong(study: Study, value: float, judged: _Judged, model: _Model) -> bool:
+    """Return whether it is not this value that the results elsewhere contradict, but the others at its point: the model
+    doubts one of them, or it expected this value there, and not theirs, before it knew either. Without such a
+    prediction, theirs are far outside the range of the results elsewhere, and this value is not."""
+    if model.doubted.intersection(each.seq for each in judged.others.there):
+        return judged.result.seq not in model.doubted
+    if judged.result.seq in model.doubted:
+        return False
+    lowest, highest = judged.others.elsewhere
+    most = BEYOND * (highest - lowest)
+    low, high = _expected(study, judged, model) or (lowest - most, highest + most)
+    return low <= value <= high and not low <= judged.others.mean_there <= high
+
+
+def _expected(study: Study, judged: _Judged, model: _Model) -> tuple[float, float] | None:
+    """Return the central 99% interval of a result at a point: the prediction that the model made when it chose the
+    point for the first time, widened by the noise. None without a prediction, if the model had too few results to rely
+    on it, or if it does not answer in time."""
+    found = None if judged.first is None else judged.first.expected
     if found is None or None in (found.mean, found.lcb, found.ucb) or not isinstance(study.algorithm, AutoProfile):
         return None
-    model = assessed()
-    if model is None or judged.before < (model.fewest or 0):
+    assessed = model.assessed
+    if assessed is None or judged.before < (assessed.fewest or 0):
         return None
-    repeated = model.repeated or 0.0
+    repeated = assessed.repeated or 0.0
     mean, lcb, ucb = found.mean or 0.0, found.lcb or 0.0, found.ucb or 0.0
     low = mean - math.hypot((mean - lcb) * WIDE / INTERVAL, WIDE * repeated)
     high = mean + math.hypot((ucb - mean) * WIDE / INTERVAL, WIDE * repeated)
@@ -178,7 +218,4 @@ def _expected(study: Study, judged: _Judged, assessed: Callable[[], Assessed | N
 
 def _range(study: Study, low: float, high: float) -> str:
     """Format the ends of a range, clipped to the natural bounds, with two digits of its width."""
-    known = wording.quantity(study)
-    width = high - low
-    ends = [digits.estimate(known.within(each), width / 4.0).split("\N{NO-BREAK SPACE}")[0] for each in (low, high)]
-    return with_unit(" and ".join(ends), known.unit)
+    return wording.interval(study, low, high, (high - low) / 4.0)

@@ -11,7 +11,7 @@ from adabkb_service.contract.quantities import Quantity, with_unit
 from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.operations.words.values_in_words import MINUS
-from adabkb_service.operations.words.wording import FINEST
+from adabkb_service.operations.words.wording import FINEST, written
 from adabkb_service.storage.rows import EventRow
 
 PHASES: Mapping[str | None, str] = {
@@ -24,15 +24,12 @@ PHASES: Mapping[str | None, str] = {
     "sample": "The point is random or quasi-random, chosen without a model.",
     None: "The model chose this point.",
 }
-"""Phase of the search -> sentence. The prediction at the point is described by another sentence (``outlook``)."""
+"""Phase of the search -> sentence."""
 INFEASIBLE = "No result satisfies all outcome constraints yet, so the search looks for a point that does."
 FALLBACK = "The model did not answer in time, so the point is quasi-random."
-BETTER = "The model expects a better result here."
-SLIGHTLY_BETTER = "The model expects a slightly better result here, within its uncertainty."
-POSSIBLY_BETTER = "The model expects no better result here, but one is possible."
-UNLIKELY_BETTER = "The model expects no better result here, and one is unlikely."
 Estimated = Callable[[Mapping[str, float], Quantity], str]
 """Formats a prediction of a quantity."""
+HALF = 0.5
 MIN_DIGITS = 4
 MAX_DIGITS = 15
 
@@ -49,6 +46,8 @@ def in_words(
     *,
     measured: Collection[str] = (),
     has_intervals: bool = True,
+    results: int = 0,
+    fewest: int = 0,
 ) -> str:
     """Return sentences about why the point of a suggestion was chosen.
 
@@ -64,23 +63,12 @@ def in_words(
         measured: names of the context parameters that are measured with the result.
         has_intervals: whether the bounds of the prediction are those of a 90% interval, as in the profile auto;
             otherwise, its standard deviation is given.
+        results: the number of results when the point was suggested.
+        fewest: the number of results with which one can rely on the model.
     """
     told = partial(_estimate, has_intervals=has_intervals)
-    return " ".join(_sentences(event.payload, sign, best, distance, context, measured, names, shared, new, told))
-
-
-def outlook(lead: float, std: float) -> str:
-    """Return a sentence that compares the prediction at a point with the best result.
-
-    Args:
-        lead: how much the expected value is better than the best result; negative if it is worse.
-        std: the standard deviation of the expected value.
-    """
-    if lead > std:
-        return BETTER
-    if lead > 0.0:
-        return SLIGHTLY_BETTER
-    return POSSIBLY_BETTER if std > 0.0 and lead >= -2.0 * std else UNLIKELY_BETTER
+    few = f"There were too few results to rely on a prediction: {results}, of {fewest}." if results < fewest else ""
+    return " ".join(_sentences(event.payload, sign, best, distance, context, measured, names, shared, new, told, few))
 
 
 def _sentences(
@@ -94,6 +82,7 @@ def _sentences(
     shared: Collection[str],
     new: str,
     told: Estimated,
+    few: str,
 ) -> Iterator[str]:
     if payload["origin"] == "fallback":
         yield FALLBACK
@@ -113,19 +102,35 @@ def _sentences(
         return
     if new:
         yield new
-    if expected is not None and "mean" not in expected:
-        each = (
-            f"{names.metric(name)} {told(found, names.quantity(name))}" for name, found in expected["metrics"].items()
-        )
-        yield f"The model expected {', '.join(each)}."
-    elif expected is not None:
-        yield from _expectation(expected, sign, best if is_feasible else None, names.quantity(), told)
-        if (probability := expected.get("feasible_probability")) is not None:
-            yield f"The point satisfies all outcome constraints with probability {_percent(probability)}."
+    if not few:
+        yield from _prediction(expected, sign, best if is_feasible else None, names, told)
+    elif payload["phase"] != "start":
+        yield few
     for study, trust in payload.get("trust", {}).items():
         yield _of_older(study, trust)
     if distance is not None:
         yield _apart(distance)
+
+
+def _prediction(
+    expected: Mapping[str, Any] | None,
+    sign: float,
+    best: Mapping[str, Any] | None,
+    names: Labels,
+    told: Estimated,
+) -> Iterator[str]:
+    """Yield the prediction at the point of each objective, and the probability that the point satisfies all bounds."""
+    if expected is None:
+        return
+    if "mean" not in expected:
+        each = (
+            f"{names.metric(name)} {told(found, names.quantity(name))}" for name, found in expected["metrics"].items()
+        )
+        yield f"The model expected {', '.join(each)}."
+        return
+    yield from _expectation(expected, sign, best, names.quantity(), told)
+    if (probability := expected.get("feasible_probability")) is not None:
+        yield f"The point satisfies all outcome constraints with probability {_percent(probability)}."
 
 
 def _expectation(
@@ -137,20 +142,19 @@ def _expectation(
 ) -> Iterator[str]:
     """Yield the prediction at the point, compared with the best result if there is one."""
     if best is None:
-        yield f"The model expected {told(expected, quantity)} there."
+        yield f"The model expected {told(expected, quantity)} here."
     else:
         lead = sign * (expected["mean"] - best["value"])
         bound = quantity.high if sign > 0 else quantity.low
         if bound is not None and sign * (best["value"] - bound) >= 0.0:
-            yield f"It expected {told(expected, quantity)}; no result can be better than the best one so far."
+            yield f"The model expected {told(expected, quantity)}; no result can be better than the best one so far."
             return
-        yield outlook(lead, expected["std"])
         value = with_unit(_resolved(best["value"], expected["std"]), quantity.unit)
+        value = value if quantity.digits is None else written(quantity, best["value"])
         chance = _probability(lead, expected["std"])
-        yield (
-            f"It expected {told(expected, quantity)}; the best result so far is {value}, "
-            f"and the probability of a better value is {_percent(chance)}."
-        )
+        better = "Probably better" if chance > HALF else "Probably not better"
+        yield f"The model expected {told(expected, quantity)} here."
+        yield f"{better} than the best result until then, {value} ({_percent(chance)} chance)."
 
 
 def _estimate(found: Mapping[str, float], quantity: Quantity, *, has_intervals: bool) -> str:

@@ -51,9 +51,12 @@ def _write(report: StudyReport, file: TextIO) -> None:
         file.writelines(f"{_text(each)}\n\n" for each in study.description.splitlines() if each.strip())
     file.writelines(f"* {_text(name)}: {_text(text)}\n" for name, text in words.facts(report))
     file.write("\n## Summary\n\n")
+    if model := words.recommended(report):
+        ends = f" ({model.range})" if model.range else ""
+        file.write(f"Recommended: {_text(f'{model.value}{ends}, {model.where}, at {_listed(model)}')}\n\n")
     if best := words.headline(report):
-        found = f"{best.value} ({best.where}) at {', '.join(best.conditions)}."
-        file.write(f"Best result: {_text(found)}\n\n")
+        found = f"{best.value} ({best.where}) at {_listed(best)}"
+        file.write(f"Best result: {_text(found)}{f' {words.DOUBTED}' if best.is_doubted else ''}\n\n")
     file.write(f"{_text(report.assessment.standing)}\n\n")
     file.writelines(f"**{question}** {_text(answer)}\n\n" for question, answer in words.answers_of(report))
     if report.assessment.checks:
@@ -113,6 +116,10 @@ def _table(file: TextIO, head: list[str], rows: Iterable[list[str]]) -> None:
 
 def _row(cells: list[str], *, is_text: bool = True) -> str:
     return f"| {' | '.join(map(_text, cells) if is_text else cells)} |\n"
+
+
+def _listed(found: words.Headline) -> str:
+    return f"{', '.join(found.conditions)}."
 
 
 def _text(text: str) -> str:

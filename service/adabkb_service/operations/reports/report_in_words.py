@@ -62,8 +62,13 @@ class Headline(NamedTuple):
     """Its trial and, if its point was repeated, what the value is the mean of."""
     conditions: list[str]
     """The name and the value of each parameter."""
+    is_doubted: bool = False
+    """Whether the other results contradict the value."""
+    range: str = ""
+    """The range of an expected value, in words; empty for a measured one."""
 
 
+DOUBTED = "Do not rely on this number: see the warnings."
 Table = tuple[list[str], list[list[str]]]
 """The header and the rows."""
 
@@ -100,17 +105,33 @@ def headline(report: StudyReport) -> Headline | None:
     study, best, progress = report.study, report.recommendation.observed, report.assessment.progress
     if best is None:
         return None
-    conditions = [
-        f"{each.label or each.name} {wording.setting_in_unit(each, best.parameters[each.name])}"
-        for each in study.parameters
-        if each.name in best.parameters
-    ]
     where = f"trial {best.trial}" if best.trial else "a result without a trial"
     value, repeated = wording.in_unit(study, None, best.value), progress.measured
     if repeated is not None:
         where = f"mean of {repeated.count} results at its point; the best of them is {value}, {where}"
         value = with_unit(wording.mean(study, repeated.mean), wording.unit(study))
-    return Headline(value, where, conditions)
+    return Headline(value, where, _conditions(study, best.parameters), progress.is_doubted)
+
+
+def recommended(report: StudyReport) -> Headline | None:
+    """Return what the model expects at the recommended point; None if the model gives none or there are too few results
+    to rely on it, and with several objectives."""
+    study, model = report.study, report.recommendation.model
+    is_early = any(each.check == "few_results" for each in report.assessment.checks)
+    if model is None or model.mean is None or is_early or study.objectives:
+        return None
+    value, _, found = wording.expected(study, None, model).partition(" (")
+    ends = f"{found.removesuffix(')')} on average" if found else ""
+    return Headline(value, "expected by the model", _conditions(study, model.parameters), range=ends)
+
+
+def _conditions(study: answers.Study, point: answers.Parameters) -> list[str]:
+    point = wording.as_shown(study, point)
+    return [
+        f"{each.label or each.name} {wording.setting_in_unit(each, point[each.name])}"
+        for each in study.parameters
+        if each.name in point
+    ]
 
 
 def lacks_model(report: StudyReport) -> bool:
@@ -140,9 +161,9 @@ def best_points(report: StudyReport) -> Table:
         best = found.observed
         at = "" if best is None or best.trial is None else f" (trial {best.trial})"
         columns = [("by the model", *_by_model(report)), (f"best observed{at}", *_observed(report))]
+    points = [None if point is None else wording.as_shown(study, point) for _, point, _ in columns]
     rows = [
-        [wording.parameter_title(each), *(_setting_at(each, point) for _, point, _ in columns)]
-        for each in study.parameters
+        [wording.parameter_title(each), *(_setting_at(each, point) for point in points)] for each in study.parameters
     ]
     for name in wording.labelled(study):
         titled = wording.title(study, None if name == OBJECTIVE else name)
@@ -172,13 +193,9 @@ def _setting_at(parameter: Parameter, point: answers.Parameters | None) -> str:
     )
 
 
-def _value(name: str, point: answers.Parameters | None) -> str:
-    return shown(point[name]) if point is not None and name in point else UNKNOWN
-
-
-def _run(name: str, point: answers.Parameters, suggested: answers.Parameters) -> str:
+def _run(parameter: Parameter, point: answers.Parameters, suggested: answers.Parameters) -> str:
     """Return the evaluated value of a parameter, and the suggested one if it differs."""
-    evaluated, other = _value(name, point), _value(name, suggested)
+    evaluated, other = _setting_at(parameter, point), _setting_at(parameter, suggested)
     return evaluated if evaluated == other else f"{evaluated} (suggested {other})"
 
 
@@ -208,7 +225,8 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
     for name in wording.measured(study):
         cells += [_measured(study, name, metrics.get(name)), figure(errors.get(name))]
     suggested = trial.parameters if trial and result else point
-    cells += [_run(each.name, point, suggested) for each in study.parameters if each.kind != "fixed"]
+    point, suggested = (wording.as_shown(study, each) for each in (point, suggested))
+    cells += [_run(each, point, suggested) for each in study.parameters if each.kind != "fixed"]
     notes = [] if trial is None else [wording.reason(trial), trial.attributes.get("note")]
     if trial is None and result is not None:
         notes = [result.attributes.get("note")]
@@ -216,10 +234,13 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
     return [*cells, "; ".join(str(each) for each in notes if each), worker or UNKNOWN, moment(_when(line))]
 
 
-def without_empty(head: list[str], rows: list[list[str]]) -> Table:
-    """Return a table without the columns that are empty in all rows, with aligned numbers."""
+def without_empty(study: answers.Study, head: list[str], rows: list[list[str]]) -> Table:
+    """Return a table without the columns that are empty in all rows. Numbers are aligned, except those of parameters,
+    which may be rounded."""
+    settings = {wording.parameter_title(each) for each in study.parameters}
     kept = [i for i in range(len(head)) if not rows or any(row[i] not in ("", UNKNOWN) for row in rows)]
-    columns = [aligned([row[i] for row in rows]) for i in kept]
+    texts = {i: [row[i] for row in rows] for i in kept}
+    columns = [texts[i] if head[i] in settings else aligned(texts[i]) for i in kept]
     return [head[i] for i in kept], [list(row) for row in zip(*columns, strict=True)]
 
 
@@ -238,7 +259,11 @@ def _when(line: Line) -> datetime | None:
 def _state(study: answers.Study, line: Line) -> str:
     state = wording.STATES["completed" if line.trial is None else line.trial.state]
     if line.repeats is not None:
-        mean = "" if line.repeats.mean is None else f", mean {wording.in_unit(study, None, line.repeats.mean)}"
+        mean = (
+            ""
+            if line.repeats.mean is None
+            else f", mean {with_unit(wording.mean(study, line.repeats.mean), wording.unit(study))}"
+        )
         state = f"{state}, 1 of {line.repeats.count} here{mean}"
     if line.result is not None and line.result.excluded:
         return f"{state}, excluded"

@@ -39,9 +39,12 @@ def errors(values: Sequence[float | None]) -> list[str]:
 
 
 def parameter_values(parameter: Parameter, points: Sequence[Mapping[str, object]]) -> list[str | None]:
-    """Format the values of a parameter in some points; None where it is inactive."""
-    texts = [wording.setting(parameter, each[parameter.name]) if parameter.name in each else "" for each in points]
-    if parameter.kind not in ("float", "int"):
+    """Format the values of a parameter in some points; None where it is inactive. If one of them is rounded, each has
+    its own decimals: zeros would look like measured ones."""
+    values = [each.get(parameter.name) for each in points]
+    texts = ["" if value is None else wording.setting(parameter, value) for value in values]
+    is_rounded = any(value is not None and wording.is_rounded(parameter, value) for value in values)
+    if parameter.kind not in ("float", "int") or is_rounded:
         return [text or None for text in texts]
     return [text or None for text in aligned(texts)]
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adabkb_service.contract.quantities import UNNAMED, Quantity, in_points, plus_minus, with_unit
 from adabkb_service.engine.wording import decimals
-from adabkb_service.operations.words.values_in_words import MINUS, exponential
+from adabkb_service.operations.words.values_in_words import MINUS, exponential, figure
 
 LARGEST, MAX_PLACES = 1e15, 6
 """A number is written with an exponent if its size is at least the first of these, or if it needs more decimals than
 the second."""
+DIGITS_OF_MEAN = 4
 FEWEST = 3
 """The minimum number of significant digits of a result, unless the results have fewer decimals."""
 
@@ -32,8 +34,8 @@ class Digits:
         return self._rounded(value, max(self.decimals, decimals(value)))
 
     def mean(self, value: float) -> str:
-        """Format the mean of results as ``result``, with as many decimals as most results, and at least one."""
-        return self._rounded(value, max(self.decimals, 1))
+        """Format the mean of results, as everywhere."""
+        return self._in_unit(mean(self.quantity, value))
 
     def _rounded(self, value: float, most: int) -> str:
         """Format a number to a thousandth of the range of all results, with at most this many decimals."""
@@ -52,23 +54,23 @@ class Digits:
         return self._in_unit(estimate(mean, std, self._finest))
 
     def interval(self, low: float, high: float, std: float) -> str:
-        """Format the ends of a prediction interval, clipped to the natural bounds, with the decimals of
-        ``estimate``."""
-        places = min(_places(std, 2), self._finest)
+        """Format the ends of a prediction interval, clipped to the natural bounds, with two digits of the standard
+        deviation, and at most the digits that the study specifies or, by default, one decimal more than the results."""
+        places = min(_places(std, 2), self._most)
         return self._in_unit(" and ".join(_written(self.quantity.within(end), places) for end in (low, high)))
 
     def expected(self, mean: float, low: float, high: float, std: float) -> str:
         """Format a prediction with its central 90% interval, clipped to the natural bounds, with the decimals of
-        ``estimate``."""
+        ``interval``."""
         if not std > 0.0:
             return self.result(self.quantity.within(mean))
-        places = min(_places(std, 2), self._finest)
+        places = min(_places(std, 2), self._most)
         at, start, end = (_written(self.quantity.within(each), places) for each in (mean, low, high))
         return f"{self._in_unit(at)} (90%: {self._in_unit(f'{start} to {end}')})"
 
     def rounded_like(self, value: float, error: float) -> str:
         """Format a number with as many decimals as ``error``, a difference or a deviation, has with two digits."""
-        return self._in_unit(_written(value, min(_places(error, 2), self._finest)))
+        return self._in_unit(_written(value, min(_places(error, 2), self._most)))
 
     def difference(self, value: float) -> str:
         """Format a difference or a deviation with two significant digits."""
@@ -79,11 +81,25 @@ class Digits:
         return std >= 0.5 * 10.0 ** -min(self._finest, 300)
 
     @property
+    def _most(self) -> int:
+        """The maximum number of decimals of a number beside results."""
+        return self.decimals + 1 if self.quantity.digits is None else self.quantity.digits
+
+    @property
     def _finest(self) -> int:
+        """The maximum number of decimals of a deviation, and of a number that is written with it."""
         return (self.decimals if self.quantity.digits is None else self.quantity.digits) + 1
 
     def _in_unit(self, number: str) -> str:
         return with_unit(number, self.quantity.unit)
+
+
+def mean(quantity: Quantity, value: float) -> str:
+    """Format the mean of several results, without its unit, with the digits that the study specifies, by default four
+    significant ones. ``meanOf`` in ``assets/words.js`` does the same."""
+    if quantity.digits is not None:
+        return _written(value, quantity.digits)
+    return figure(float(f"{value:.{DIGITS_OF_MEAN}g}"))
 
 
 def estimate(mean: float, std: float, finest: int = MAX_PLACES) -> str:
@@ -91,6 +107,18 @@ def estimate(mean: float, std: float, finest: int = MAX_PLACES) -> str:
     decimals."""
     places = min(_places(std, 2), finest)
     return plus_minus(_written(mean, places), _written(std, places))
+
+
+def apportioned(values: Sequence[float], total: float, places: int) -> list[float]:
+    """Round shares of a total to this many decimals, so that they sum to the rounded total: each is rounded down, and
+    those with the largest remainders get one unit more. ``apportioned`` in ``assets/words.js`` does the same."""
+    size = 10.0**-places
+    counts = [math.floor(value / size + 1e-9) for value in values]
+    left = round(total / size) - sum(counts)
+    by_remainder = sorted(range(len(values)), key=lambda i: counts[i] - values[i] / size)
+    for i in by_remainder[: max(left, 0)]:
+        counts[i] += 1
+    return [round(count * size, max(places, 0)) for count in counts]
 
 
 def difference(value: float) -> str:

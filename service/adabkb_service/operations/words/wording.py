@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adabkb_service.contract.algorithms import AutoProfile
@@ -22,7 +22,7 @@ from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.reasons import LATE, of_event
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.storage.overview import ListedStudy
-from adabkb_service.storage.result_table import NOT_IN_PATHS
+from adabkb_service.storage.result_table import NOT_IN_PATHS, AtPoint
 from adabkb_service.storage.rows import TrialRow
 
 STATES: Mapping[str, str] = {
@@ -284,8 +284,37 @@ def setting(parameter: Parameter, value: object) -> str:
         return figure(float(value), 12)
     if parameter.scale == "log":
         return figure(float(value), 3)
-    places = FINENESS - math.ceil(math.log10(parameter.high - parameter.low))
-    return figure(round(float(value), places), 12)
+    return figure(round(float(value), _places(parameter)), 12)
+
+
+def _places(parameter: FloatParameter) -> int:
+    """Return the number of decimals of a thousandth of a range, which is first rounded up to a power of ten."""
+    return FINENESS - math.ceil(math.log10(parameter.high - parameter.low))
+
+
+def as_shown(study: Study, point: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a point whose shares of mixtures are rounded such that they sum to the total as they are shown: a person
+    weighs them in. Shares with a step are kept. ``asShown`` in ``assets/scale.js`` does the same."""
+    found, known = dict(point), {each.name: each for each in study.parameters}
+    for mixture in study.mixtures:
+        shares = [
+            each for name in mixture.parameters if name in point and isinstance(each := known[name], FloatParameter)
+        ]
+        free = [each for each in shares if not each.step]
+        left = mixture.total - sum(point[each.name] for each in shares if each.step)
+        is_whole = math.isclose(left, sum(point[each.name] for each in free), rel_tol=1e-6, abs_tol=1e-9)
+        if not is_whole or not any(is_rounded(each, point[each.name]) for each in free):
+            continue
+        most = FEW_DIGITS - max(math.ceil(math.log10(mixture.total)), 0)  # more digits would be rounded again
+        places = min(max(map(_places, free)), most)
+        rounded = digits.apportioned([point[each.name] for each in free], left, places)
+        found.update(zip((each.name for each in free), rounded, strict=True))
+    return found
+
+
+def is_rounded(parameter: Parameter, value: object) -> bool:
+    """Return whether ``setting`` shows a number with fewer digits than it has."""
+    return isinstance(value, float) and setting(parameter, value) != figure(value, 12)
 
 
 def typed_setting(parameter: Parameter, value: object) -> str:
@@ -345,9 +374,8 @@ def extrapolated(study: Study, found: Estimate) -> str:
 
 
 def mean(study: Study, value: float) -> str:
-    """Format the mean of several results with the digits that the study specifies, by default four significant ones.
-    ``mean`` in ``assets/words.js`` does the same."""
-    return number(study, None, value if quantity(study).digits is not None else float(f"{value:.{FEW_DIGITS}g}"))
+    """Format the mean of several results of the objective, without its unit."""
+    return digits.mean(quantity(study), value)
 
 
 def interval(study: Study, low: float, high: float, std: float) -> str:
@@ -427,7 +455,8 @@ def beyond(study: Study, result: Trial | Observation, metric: str) -> bool:
 def point(study: Study, parameters: Mapping[str, Any]) -> str:
     """Return the values of the parameters that vary, with their units."""
     varying = [each for each in study.parameters if each.kind != "fixed" and each.name in parameters]
-    settings = [f"{each.label or each.name} {setting_in_unit(each, parameters[each.name])}" for each in varying]
+    rounded = as_shown(study, parameters)
+    settings = [f"{each.label or each.name} {setting_in_unit(each, rounded[each.name])}" for each in varying]
     return ", ".join(settings[:MAX_VALUES]) + (", …" if len(settings) > MAX_VALUES else "")
 
 
@@ -447,6 +476,18 @@ def beyond_natural_bounds(study: Study, result: Observation) -> str:
 def whose(result: Observation) -> str:
     """Return what a sentence calls a result: by its trial or, without one, by its number."""
     return f"own result R{result.seq}" if result.trial is None else f"the result of trial {result.trial}"
+
+
+def at_point(study: Study, results: Sequence[AtPoint]) -> str:
+    """Return what results at the same point gave, such as: trial 16 gave 116.9 s."""
+    own = [f"own result R{each.seq}" for each in results if each.trial is None]
+    found = [str(each.trial) for each in results if each.trial is not None]
+    trials = [f"{'trial' if len(found) == 1 else 'trials'} {_enumerated(found)}"] if found else []
+    named = _enumerated([*trials, *own])
+    values = [each.value for each in results if each.value is not None]
+    if len(values) == 1:
+        return f"{named} gave {in_unit(study, None, values[0])}"
+    return f"{named} gave {with_unit(mean(study, sum(values) / len(values)), unit(study))} on average"
 
 
 def reason(trial: Trial) -> str:
@@ -473,6 +514,10 @@ def _number(known: Quantity, value: float | None) -> str:
     if known.digits is None or value is None:
         return figure(value)
     return f"{value:.{known.digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _named(quantities: Mapping[str, Quantity], metrics: Mapping[str, float]) -> str:

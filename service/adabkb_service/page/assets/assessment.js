@@ -3,7 +3,8 @@
 import { askWith } from "./asking.js";
 import { messageOf, statusOf } from "./caught.js";
 import { byId, made } from "./elements.js";
-import { inUnit, numbered, shown } from "./words.js";
+import { body } from "./forms.js";
+import { inUnit, numbered, shown, titled } from "./words.js";
 
 /** @type {[string, "progress" | "latest" | "findings" | "outlook"][]} */
 const QUESTIONS = [
@@ -12,6 +13,7 @@ const QUESTIONS = [
   ["What was learned?", "findings"],
   ["Can I stop?", "outlook"],
 ];
+const DOUBTED = "Do not rely on this number: see the warnings below.";
 const MAX_TO_TRY = 6;
 const MAX_LINES = 3; // of what was learned
 const MIN_MILLISECONDS = 2500;
@@ -48,7 +50,7 @@ export class AssessmentPanel {
       isBusy = found.checks.some(({ check }) => check === "model_busy");
       this.panel.replaceChildren(this.sentences(found, study), ...this.warnings(found, study));
       this.told();
-      await this.doubtBest(found);
+      this.doubtBest(found);
     } catch (error) {
       console.debug(error);
       isBusy = statusOf(error) === 503;
@@ -68,19 +70,12 @@ export class AssessmentPanel {
   /** Add a note to the best result if the other results contradict it.
    * @param {Assessment} found
    */
-  async doubtBest({ checks, progress }) {
-    const doubted = checks.filter(({ check }) => check === "outlier").map(({ observation }) => observation);
-    const { best } = progress;
-    const { results } = doubted.length && best ? await this.data.history() : { results: [] };
-    const isDoubted = results.some(
-      ({ seq, trial, value }) => doubted.includes(seq) && trial === best?.trial && value === best.value,
-    );
+  doubtBest({ progress }) {
     const column = document.querySelector("#measured-now");
     column?.querySelector(".doubt")?.remove();
-    column?.classList.toggle("doubted", isDoubted);
-    if (!column || !isDoubted) return;
-    const note = made("p", { className: "doubt" }, "Do not rely on this number: the other results contradict it.");
-    column.querySelector("p")?.after(note);
+    column?.classList.toggle("doubted", progress.is_doubted);
+    if (!column || !progress.is_doubted) return;
+    column.querySelector("p")?.after(made("p", { className: "doubt" }, DOUBTED));
   }
 
   /** The sentences, each below its question.
@@ -120,26 +115,38 @@ export class AssessmentPanel {
       .flatMap(({ name, value }) => [" ", trial(`Try ${shown(value)}`, { [name]: value })]);
   }
 
-  /** A button that widens a range once a person has confirmed it.
+  /** A button that opens the form to widen a range. A person enters its new end: nobody else knows which values are
+   * possible and safe.
    * @param {NonNullable<Assessment["checks"][0]["widened"]>} widened
    * @param {ShownStudy} study
    */
   widening(widened, study) {
-    const { name, low, high } = widened;
-    const was = study.parameters.filter((each) => each.name === name);
-    const { label, unit } = was[0];
-    const [now, then] = [was[0], { low, high }].map((each) => inUnit(`${shown(each.low)} – ${shown(each.high)}`, unit));
-    const button = made("button", { type: "button", className: "quiet" }, `Widen ${label || name} to ${then}`);
+    const was = study.parameters.filter((each) => each.name === widened.name);
+    const [{ label, unit, low, high }] = was;
+    const end = widened.low === low ? "high" : "low";
+    const name = label || widened.name;
+    const button = made("button", { type: "button", className: "quiet" }, `Widen ${name} …`);
     button.addEventListener("click", () => {
-      byId("widen-said", HTMLElement).textContent =
-        `The range of ${label || name} becomes ${then}; now it is ${now}. ` +
-        "This changes the next experiments of everybody. All results are kept. You can take it back.";
       const form = byId("widen-form", HTMLFormElement);
-      form.made = async () => ({ parameters: [widened] });
+      form.reset();
+      byId("widen-said", HTMLElement).textContent =
+        `The range of ${name} is ${inUnit(`${shown(low)} – ${shown(high)}`, unit)} now.`;
+      byId("widen-end", HTMLElement).textContent = titled(end === "high" ? "New upper end" : "New lower end", "", unit);
+      form.made = async () => ({ parameters: [{ ...widened, [end]: body(form).bound }] });
       form.dataset.before = JSON.stringify({ parameters: was });
       byId("widen", HTMLDialogElement).showModal();
     });
     return button;
+  }
+
+  /** Links to the forms that correct and exclude a result.
+   * @param {number} seq
+   */
+  remedies(seq) {
+    return ["Correct", "Exclude"].flatMap((label) => {
+      const href = `${this.data.page}/results/${seq}#${label.toLowerCase()}-${seq}`;
+      return [" ", made("a", { href }, label)];
+    });
   }
 
   /** The reasons not to rely on the model, as a list; nothing without any.
@@ -159,6 +166,8 @@ export class AssessmentPanel {
         link.textContent = `Look at ${numbered({ trial: check.trial, seq: check.observation ?? 0 })}`;
         item.append(" ", link);
       }
+      if (check.check === "outlier" && check.observation && this.mayAct)
+        item.append(...this.remedies(check.observation));
       if (check.widened && this.mayAct) {
         item.append(" ", this.widening(check.widened, study));
       }

@@ -5,7 +5,7 @@
 import { messageOf, statusOf } from "./caught.js";
 import { byId, dataOf, every, one } from "./elements.js";
 import { say } from "./toasts.js";
-import { figure } from "./words.js";
+import { figure, measured } from "./words.js";
 
 /** The colours of the page, as they are now: light or dark.
  * @returns {Colours}
@@ -141,13 +141,21 @@ export function numbers(ink, more = {}) {
  * @param {Colours} ink
  * @param {number[]} values
  * @param {{ dimension: number, isReversed: boolean, seriesIndex?: number, name?: string,
- *   colours?: string[] }} how
+ *   digits?: number, colours?: string[] }} how digits: of the ends, if the study asks for them
  * @returns {ChartOption}
  */
-export function ramp(ink, values, { dimension, isReversed, seriesIndex = 0, name = "", colours: range = RAMP }) {
+export function ramp(
+  ink,
+  values,
+  { dimension, isReversed, seriesIndex = 0, name = "", digits, colours: range = RAMP },
+) {
   const finite = values.filter(Number.isFinite);
   const [min, max] = [Math.min(...finite), Math.max(...finite)];
-  const digits = [4, 6, 9].find((each) => figure(min, each) !== figure(max, each)) ?? 4; // which tell the ends apart
+  // so many significant digits tell the ends apart
+  const significant = [4, 6, 9].find((each) => figure(min, each) !== figure(max, each)) ?? 4;
+  const [low, high] = [min, max].map((each) =>
+    digits === undefined ? figure(each, significant) : measured(each, { digits }),
+  );
   return {
     type: "continuous",
     min,
@@ -160,7 +168,7 @@ export function ramp(ink, values, { dimension, isReversed, seriesIndex = 0, name
     bottom: 0,
     itemHeight: innerWidth < 640 ? 70 : 140,
     itemWidth: 12,
-    text: [`${figure(max, digits)} ${name}`, figure(min, digits)],
+    text: [`${high} ${name}`, low],
     calculable: false,
     textStyle: { color: ink.muted },
     precision: 4,

@@ -45,7 +45,12 @@ function list(all) {
       ),
       made("td", {}, goal(study)),
       made("td", { className: "num" }, figure(count, 9)),
-      made("td", { className: "num strong" }, best ? measured(best.value, quantity) : "–"),
+      made(
+        "td",
+        { className: "num strong" },
+        best ? measured(best.value, quantity) : "–",
+        ...(each.isDoubted ? [" ", made("small", { className: "doubt" }, "contradicted by the other results")] : []),
+      ),
       made("td", { className: "num" }, gap == null ? "–" : inPoints(gap, quantity)),
     );
   });

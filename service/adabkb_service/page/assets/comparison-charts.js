@@ -5,7 +5,7 @@ import { messageOf } from "./caught.js";
 import { apart, Chart, colours, common, numbers } from "./charts.js";
 import { StudyData } from "./data.js";
 import { byId } from "./elements.js";
-import { aboutCell, cloud } from "./history.js";
+import { aboutCell, cloud, improving } from "./history.js";
 import { counted, expected, figure, inUnit, measured, numbered, ofInterval, shown } from "./words.js";
 
 /**
@@ -16,7 +16,8 @@ import { counted, expected, figure, inUnit, measured, numbered, ofInterval, show
  * @property {ShownStudy} study
  * @property {import("./scale.js").Scale[]} scales
  * @property {number} count of its results
- * @property {[number, number][]} records
+ * @property {[number, number][]} records without those that the other results contradict
+ * @property {boolean} isDoubted whether the other results contradict the best one
  * @property {undefined} [error]
  */
 /** @typedef {{ id: string, error: string }} Unread */
@@ -34,7 +35,12 @@ export async function compared(id) {
       data.axes(),
       call("GET", `${data.page}/progress.json`),
     ]);
-    return { id, name: study.title || id, data, study, scales, ...progress };
+    const doubted = await data.doubted();
+    const isDoubted = doubted.has(progress.records.at(-1)?.[0]);
+    const found = { id, name: study.title || id, data, study, scales, ...progress, isDoubted };
+    if (!progress.records.some((/** @type {[number, number]} */ [seq]) => doubted.has(seq))) return found;
+    const better = improving(study, progress.records, (await data.history()).results, doubted);
+    return { ...found, records: better.map(({ seq, value }) => [seq, value]) };
   } catch (error) {
     return { id, error: messageOf(error) };
   }

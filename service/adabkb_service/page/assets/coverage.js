@@ -99,6 +99,7 @@ export function coverageChart(data) {
           dimension: 4,
           isReversed: isBest && study.direction === "minimize",
           name: isBest ? (study.quantity.unit ?? "best result") : "results",
+          digits: isBest ? study.quantity.digits : undefined,
           ...(isBest ? {} : { colours: [mixed(ink.accent, ink.surface), ink.accent] }),
         })
       : [];

@@ -248,6 +248,17 @@ export class StudyData {
     return this.once("assessment", () => call("GET", `${this.api}/assessment`));
   }
 
+  /** The numbers of the results that the others contradict: charts draw them, but they set no scale. Empty while the
+   * model does not answer.
+   * @returns {Promise<Set<number>>}
+   */
+  async doubted() {
+    const found = await this.assessment().catch(() => null);
+    const metric = this.shown() ?? null;
+    const outliers = found?.checks.filter((each) => each.check === "outlier" && each.metric === metric) ?? [];
+    return new Set(outliers.flatMap(({ observation }) => observation ?? []));
+  }
+
   /** The cells of the partition, and whether these are all.
    * @returns {Promise<{ items: PartitionCell[], isAll: boolean }>}
    */

@@ -51,7 +51,7 @@ export function gapChart(data) {
       option.tooltip = {
         ...option.tooltip,
         formatter: (/** @type {{ data: { each: { trial: number, gap: number } } }} */ { data: { each } }) =>
-          `trial ${each.trial}\naccording to the model then, further trials gain at most ${gained(each.gap, study)}`,
+          `trial ${each.trial}\nby the model then, no point is better by more than ${gained(each.gap, study)}`,
       };
       const rows = known.map((each) => [each.trial, each.seq, each.gap]);
       const first = known[0];

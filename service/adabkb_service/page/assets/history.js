@@ -41,9 +41,10 @@ export function historyChart(data) {
   const isLog = byId("history-log", HTMLInputElement);
   const hasExpected = byId("history-expected", HTMLInputElement);
   const make = async () => {
-    const [known, history, recommendation, failed] = await Promise.all([
+    const [known, history, doubted, recommendation, failed] = await Promise.all([
       data.study(),
       data.history(),
+      data.doubted(),
       data.recommendation().catch(() => null),
       data.failed().catch(() => []),
     ]);
@@ -52,11 +53,12 @@ export function historyChart(data) {
     const isDense = history.isThinned;
     const density = isDense ? await data.density() : null;
     const ink = colours();
-    const counting = history.results.filter((each) => !each.excluded);
+    const counting = history.results.filter((each) => !each.excluded && !doubted.has(each.seq));
     const lost = isDense ? [] : failed;
     const order = new Order(history, lost);
     const below = history.count > 60 ? 56 : 28;
     const end = Math.max(order.end, ...lost.map((each) => order.ofTrial(each.number))) + 1;
+    const records = bestLine(study, history, order, doubted);
     const canBeLog = counting.every((each) => each.value > 0);
     isLog.disabled = !canBeLog;
     hasExpected.disabled = isDense;
@@ -98,16 +100,16 @@ export function historyChart(data) {
         ...(density
           ? [
               cloud(density, ink.accent),
-              ...results(history, order, ink, ({ value }) => value < density.low || value > density.high),
+              ...results(history, order, ink, doubted, ({ value }) => value < density.low || value > density.high),
             ]
           : [
               ...predictions(hasExpected.checked ? counting : [], order, ink),
               ...errors(counting, order),
-              ...results(history, order, ink),
+              ...results(history, order, ink, doubted),
             ]),
         ...bands(study, recommendation, data.shown(), ink, canBeLog && isLog.checked),
         ...(lost.length ? [failures(lost, order, counting[0]?.value ?? 0, ink)] : []),
-        bestSoFar(study, history, order, ink),
+        bestSoFar(study, records, order, ink),
       ],
     };
     option.legend.data = option.series
@@ -158,7 +160,12 @@ export function historyChart(data) {
       each.expected?.ucb,
       each.observed_at,
     ]);
-    return { option, header, rows, said: said(study, history, density, lost.length, possible(study, recommendation)) };
+    return {
+      option,
+      header,
+      rows,
+      said: said(study, history, records, density, lost.length, possible(study, recommendation)),
+    };
   };
   return new Chart("history", make, {
     select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)),
@@ -204,11 +211,16 @@ export function aboutCell([first, last, low, high, count], quantity) {
  * @param {ResultHistory} all
  * @param {Order} order
  * @param {Colours} ink
+ * @param {Set<number>} doubted
  * @param {(result: Result) => boolean} isShown
  */
-function results(all, order, ink, isShown = () => true) {
+function results(all, order, ink, doubted, isShown = () => true) {
   const point = (/** @type {Result} */ result) => ({ value: [order.of(result), result.value], result });
-  const history = { results: all.results.filter((each) => each.excluded || each.beyond || isShown(each)) };
+  const isDoubted = (/** @type {Result} */ each) => !each.excluded && doubted.has(each.seq);
+  const contradicted = all.results.filter(isDoubted);
+  const history = {
+    results: all.results.filter((each) => !isDoubted(each) && (each.excluded || each.beyond || isShown(each))),
+  };
   /** @type {Record<string, string>} */
   const names = JSON.parse(dataOf(byId("history-expected", HTMLElement), "purposes"));
   /** @type {ChartOption[]} */
@@ -232,6 +244,19 @@ function results(all, order, ink, isShown = () => true) {
     symbolSize: 9,
     itemStyle: hollow(ink.bad),
     data: beyond.map(point),
+  });
+  const others = all.results.filter((each) => !each.excluded && !isDoubted(each)).map(({ value }) => value);
+  const [low, high] = others.length ? [Math.min(...others), Math.max(...others)] : [-Infinity, Infinity];
+  groups.push({
+    type: "scatter",
+    name: "contradicted by the others, at the edge if it is beyond",
+    symbol: "circle",
+    symbolSize: 9,
+    itemStyle: hollow(ink.bad),
+    data: contradicted.map((result) => ({
+      value: [order.of(result), Math.min(Math.max(result.value, low), high)], // so that it does not set the axis
+      result,
+    })),
   });
   const excluded = history.results.filter((each) => each.excluded);
   groups.push({
@@ -336,15 +361,26 @@ function failures(failed, order, level, ink) {
  */
 const aboutFailure = ({ number, worker }) => `trial ${number} failed${worker ? `, ${worker}` : ""}`;
 
-/** The line of the best so far, and the bounds.
+/** The places and values of the results that are better than all before them.
  * @param {ShownStudy} study
  * @param {ResultHistory} history
  * @param {Order} order
+ * @param {Set<number>} doubted results that do not count
+ */
+function bestLine(study, history, order, doubted) {
+  const isRight = history.records.every(([seq]) => !doubted.has(seq));
+  return order.isThinned && isRight ? history.records : inOrder(study, history, order, doubted);
+}
+
+/** The line of the best so far, and the bounds.
+ * @param {ShownStudy} study
+ * @param {[number, number][]} records
+ * @param {Order} order
  * @param {Colours} ink
  */
-function bestSoFar(study, history, order, ink) {
+function bestSoFar(study, records, order, ink) {
   const bounds = Object.entries({ "at least": study.bounds?.lower, "at most": study.bounds?.upper });
-  const line = order.isThinned ? history.records.map(([...record]) => record) : inOrder(study, history, order);
+  const line = [...records];
   const best = line.at(-1)?.[1];
   if (best !== undefined) line.push([order.end, best]);
   return {
@@ -376,19 +412,32 @@ function bestSoFar(study, history, order, ink) {
  * @param {ShownStudy} study
  * @param {ResultHistory} history
  * @param {Order} order
+ * @param {Set<number>} doubted
+ * @returns {[number, number][]}
  */
-function inOrder({ direction }, { results: found, records }, order) {
+function inOrder(study, history, order, doubted) {
+  const sorted = [...history.results].sort((a, b) => order.of(a) - order.of(b));
+  return improving(study, history.records, sorted, doubted).map((each) => [order.of(each), each.value]);
+}
+
+/** The results that are better than all before them. Results that are better than the last record do not count.
+ * @param {ShownStudy} study
+ * @param {[number, number][]} records
+ * @param {Result[]} sorted
+ * @param {Set<number>} doubted results that do not count
+ */
+export function improving({ direction }, records, sorted, doubted) {
   if (!direction || !records.length) return [];
   const merit = (/** @type {number} */ value) => (direction === "minimize" ? -value : value);
-  const limit = merit(records[records.length - 1][1]); // results that are better than the last record do not count
-  /** @type {[number, number][]} */
-  const line = [];
-  const counting = found.filter((each) => !each.excluded && !each.beyond && merit(each.value) <= limit);
-  for (const each of counting.sort((a, b) => order.of(a) - order.of(b))) {
-    const best = line.at(-1)?.[1];
-    if (best === undefined || merit(each.value) > merit(best)) line.push([order.of(each), each.value]);
+  const limit = merit(records[records.length - 1][1]);
+  /** @type {Result[]} */
+  const found = [];
+  for (const each of sorted) {
+    if (each.excluded || each.beyond || doubted.has(each.seq) || merit(each.value) > limit) continue;
+    const best = found.at(-1);
+    if (best === undefined || merit(each.value) > merit(best.value)) found.push(each);
   }
-  return line;
+  return found;
 }
 
 /** Bars from one value to another at results.
@@ -464,13 +513,15 @@ function told(result, { quantity, quantities = {}, parameters, algorithm }) {
 /** The chart in words.
  * @param {ShownStudy} study
  * @param {ResultHistory} history
+ * @param {[number, number][]} line of the best so far
  * @param {Density | null} density
  * @param {number} failed
  * @param {[number, number] | null} room
  */
-function said(study, { count, records, results: found }, density, failed, room) {
-  const best = records.at(-1);
-  const result = best && found.find(({ seq }) => seq === best[0]);
+function said(study, { count, records, results: found }, line, density, failed, room) {
+  const best = line.at(-1);
+  const record = best && records.find(([, value]) => value === best[1]);
+  const result = best && found.find(({ seq, value }) => (record ? seq === record[0] : value === best[1]));
   const excluded = found.filter((each) => each.excluded).length;
   const parts =
     density || !excluded ? [counted(count, "result")] : [`${counted(count, "result")}, ${excluded} excluded`];
@@ -478,7 +529,7 @@ function said(study, { count, records, results: found }, density, failed, room) 
   if (best) parts.push(`the best is ${measured(best[1], study.quantity)}${result ? `, ${numbered(result)}` : ""}`);
   if (room && study.gap !== null) {
     const [toward, end] = [study.direction === "minimize" ? "down" : "up", like(room[1], study.gap, study.quantity)];
-    parts.push(`shaded: ${toward} to ${end} is still possible, according to the model`);
+    parts.push(`shaded: ${toward} to ${end}, than which no point is better according to the model`);
   }
   if (density) parts.push("darker areas have more results; points are results far from the others");
   return `${parts.join("; ")}.`;

@@ -451,6 +451,7 @@ export function contourChart(data, name) {
           {
             dimension: 4,
             isReversed,
+            digits: isProbability ? undefined : study.quantity.digits,
             name:
               isProbability || !study.quantity.unit
                 ? COLOURS[colour.value]

@@ -429,5 +429,10 @@ for (const field of remembered(document)) {
 }
 freshen(document.body);
 markUnusual(document.body);
+const opened = document.getElementById(location.hash.slice(1));
+if (opened instanceof HTMLDialogElement) {
+  history.replaceState(null, "", `${location.pathname}${location.search}`); // it stays closed after a reload
+  opened.showModal();
+}
 const said = saidBefore();
 if (said) say(said.text, said.undo && (() => takeBack(said.undo, true)));

@@ -15,10 +15,16 @@ const inTwoLines = (name, unit) => (unit ? `${name}\n[${unit}]` : name);
 /** @param {import("./data.js").StudyData} data */
 export function parallelChart(data) {
   return new Chart("parallel", async () => {
-    const [study, history, scales] = await Promise.all([data.study(), data.history(), data.axes()]);
+    const [study, history, scales, doubted] = await Promise.all([
+      data.study(),
+      data.history(),
+      data.axes(),
+      data.doubted(),
+    ]);
+    const isRegular = (/** @type {Result} */ each) => !each.beyond && !doubted.has(each.seq);
     const isBetter = (/** @type {Result} */ a, /** @type {Result} */ b) =>
       study.direction === "minimize" ? a.value - b.value : b.value - a.value;
-    const best = history.results.filter((each) => !each.excluded && !each.beyond).sort(isBetter);
+    const best = history.results.filter((each) => !each.excluded && isRegular(each)).sort(isBetter);
     const always = new Set(best.slice(0, study.direction ? MAX_THICK : 0)); // drawn even if not in the sample
     const isWanted = wanted(scales);
     const mistake = mistakeIn("from") || mistakeIn("to");
@@ -37,10 +43,14 @@ export function parallelChart(data) {
       ...drawn.map((each, dim) => ({ dim, ...each.axis })),
       { dim: scales.length, name: inTwoLines(label, unit), type: "value", scale: true },
     ];
-    const line = (/** @type {Result} */ each) => [...drawn.map((axis) => axis.position(each)), each.value];
+    const line = (/** @type {Result} */ each, value = each.value) => [
+      ...drawn.map((axis) => axis.position(each)),
+      value,
+    ];
     const isLess = study.direction === "minimize";
-    const worstFirst = found.filter((each) => !each.beyond).sort((a, b) => isBetter(b, a));
+    const worstFirst = found.filter(isRegular).sort((a, b) => isBetter(b, a));
     const beyond = found.filter((each) => each.beyond);
+    const contradicted = found.filter((each) => !each.beyond && doubted.has(each.seq));
     const thick = study.direction ? MAX_THICK : 0; // a number without a direction has no best
     /** @type {ChartOption} */
     const option = {
@@ -77,6 +87,7 @@ export function parallelChart(data) {
               dimension: scales.length,
               isReversed: isLess,
               name: study.quantity.unit ?? "result",
+              digits: study.quantity.digits,
               colours: isLight(ink.ink) ? RAMP.slice(3) : RAMP, // the darkest are invisible on a dark background
             },
           )
@@ -97,6 +108,12 @@ export function parallelChart(data) {
           lineStyle: { color: ink.muted, width: 1, type: "dashed", opacity: 0.5 },
           data: beyond.map((each) => ({ value: line(each) })),
         },
+        {
+          type: "parallel",
+          name: "contradicted by the others",
+          lineStyle: { color: ink.bad, width: 1, type: "dashed", opacity: 0.8 },
+          data: contradicted.map((each) => ({ value: line(each, nearest(each.value, worstFirst)) })),
+        },
       ],
     };
     option.tooltip = { show: false };
@@ -108,9 +125,18 @@ export function parallelChart(data) {
         each.value,
         each.beyond?.join(" "),
       ]),
-      said: said(study, scales.length, worstFirst, beyond, sampleOf(history)),
+      said: said(study, scales.length, worstFirst, beyond, contradicted.length, sampleOf(history)),
     };
   });
+}
+
+/** The value nearest to this one that is in the range of some results.
+ * @param {number} value
+ * @param {Result[]} others
+ */
+function nearest(value, others) {
+  const values = others.map((each) => each.value);
+  return values.length ? Math.min(Math.max(value, Math.min(...values)), Math.max(...values)) : value;
 }
 
 /** @param {string} part */
@@ -194,10 +220,11 @@ class Across {
  * @param {number} axes
  * @param {Result[]} worstFirst those that satisfy all bounds
  * @param {Result[]} beyond the others
+ * @param {number} contradicted how many results the others contradict
  * @param {string} sample which results are drawn; empty if all are
  */
-function said({ direction }, axes, worstFirst, beyond, sample) {
-  const count = worstFirst.length + beyond.length;
+function said({ direction }, axes, worstFirst, beyond, contradicted, sample) {
+  const count = worstFirst.length + beyond.length + contradicted;
   const parts = [`${counted(count, "result")} across ${counted(axes, "parameter")}`];
   const best = worstFirst.at(-1)?.value;
   if (!direction) parts.push("bright lines have the larger numbers");
@@ -215,5 +242,6 @@ function said({ direction }, axes, worstFirst, beyond, sample) {
         : "";
     parts.push(`dashed: ${counted(beyond.length, "result")} beyond a bound${among}`);
   }
+  if (contradicted) parts.push(`red: ${counted(contradicted, "result")} that the others contradict`);
   return `${parts.join("; ")}.`;
 }

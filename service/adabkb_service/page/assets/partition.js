@@ -77,6 +77,7 @@ export function partitionChart(data) {
         option.visualMap = ramp(ink, leaves.map(value), {
           dimension: 4,
           isReversed,
+          digits: coloured === "depth" ? undefined : study.quantity.digits,
           name: coloured === "depth" ? NAMES.depth : `${study.quantity.unit ?? ""} ${NAMES[coloured]}`.trim(),
         });
       if (!leaves.length) option.visualMap = [];

@@ -1,6 +1,6 @@
 // How a parameter is drawn along an axis: numbers on its scale, choices side by side in the order of the study.
 
-import { figure, inUnit, shortNames, shown, titled, wrapped } from "./words.js";
+import { apportioned, figure, inUnit, shortNames, shown, titled, wrapped } from "./words.js";
 
 /** @type {(one: unknown, other: unknown) => boolean} */
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
@@ -17,6 +17,33 @@ const FINENESS = 3;
  */
 export const conditions = (parameters, point) =>
   parameters.filter(({ name }) => name in point).map((each) => new Scale(each).condition(point[each.name]));
+
+/** A point whose shares of mixtures are rounded such that they sum to the total as they are shown, as the server's
+ * `as_shown` rounds them: a person weighs them in. Shares with a step are kept.
+ * @param {{ mixtures?: { parameters: string[], total: number }[], parameters: Parameter[] }} study
+ * @param {Point} point
+ * @returns {Point}
+ */
+export function asShown({ mixtures = [], parameters }, point) {
+  const found = { ...point };
+  const scales = new Map(parameters.map((each) => [each.name, new Scale(each)]));
+  const sum = (/** @type {number[]} */ values) => values.reduce((one, other) => one + other, 0);
+  for (const mixture of mixtures) {
+    const named = parameters.filter(({ name, kind }) => kind === "float" && mixture.parameters.includes(name));
+    const shares = named.map(({ name }) => name).filter((name) => name in point);
+    const [free, kept] = [true, false].map((is) => shares.filter((name) => scales.get(name)?.isContinuous === is));
+    const [values, steps] = [free, kept].map((names) => names.map((name) => Number(point[name])));
+    const left = mixture.total - sum(steps);
+    const isWhole = Math.abs(left - sum(values)) <= Math.max(1e-6 * Math.abs(left), 1e-9);
+    const isRounded = free.some((name, i) => scales.get(name)?.setting(values[i]) !== figure(values[i], 12));
+    if (!isWhole || !isRounded) continue;
+    const most = FEW_DIGITS - Math.max(Math.ceil(Math.log10(mixture.total)), 0); // more digits would be rounded again
+    const places = Math.min(Math.max(...free.map((name) => scales.get(name)?.places ?? 0)), most);
+    const rounded = apportioned(values, left, places);
+    for (const [i, name] of free.entries()) found[name] = rounded[i];
+  }
+  return found;
+}
 
 /** The ordered values of a parameter, if they are numbers that ascend or descend: a measured value may lie between two
  * of them. Otherwise, the list is empty.
@@ -129,12 +156,14 @@ export class Scale {
     if (!this.isContinuous || typeof value !== "number") return shown(value);
     if (figure(value, FEW_DIGITS) === figure(value, 12)) return figure(value, 12);
     if (this.isLog) return figure(value, 3);
+    const size = 10 ** -this.places;
+    return figure(this.places > 0 ? Number(value.toFixed(this.places)) : Math.round(value / size) * size, 12);
+  }
+
+  /** The number of decimals of a thousandth of the range, which is first rounded up to a power of ten. */
+  get places() {
     const { low = 0, high = 1 } = this.parameter;
-    const size = 10 ** (Math.ceil(Math.log10(high - low)) - FINENESS);
-    return figure(
-      size < 1 ? Number(value.toFixed(Math.round(-Math.log10(size)))) : Math.round(value / size) * size,
-      12,
-    );
+    return FINENESS - Math.ceil(Math.log10(high - low));
   }
 
   /** The parameter with a value, and its unit.

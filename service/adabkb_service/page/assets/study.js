@@ -8,7 +8,7 @@ import { byId, dataOf, every, ifThere, made, one } from "./elements.js";
 import { follow } from "./feed.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import "./rows.js";
-import { Scale } from "./scale.js";
+import { asShown, Scale } from "./scale.js";
 import { chartsOf } from "./study-charts.js";
 import { takeWords } from "./wording.js";
 import { between, difference, expected, figure, inUnit, meanOf, measured, ofInterval } from "./words.js";
@@ -70,10 +70,11 @@ async function tellRecommended(model, observed) {
  * @param {Point} point
  */
 function conditionsOf(point) {
+  const rounded = asShown(study, point);
   const pairs = parameters
     .filter(({ name }) => name in point)
     .flatMap((each) => {
-      const value = inUnit(scales.get(each.name)?.setting(point[each.name]) ?? "–", each.unit);
+      const value = inUnit(scales.get(each.name)?.setting(rounded[each.name]) ?? "–", each.unit);
       return [made("span", {}, `${each.label || each.name} `, made("b", {}, value)), " "];
     });
   return made("span", { className: "conditions" }, ...pairs);
@@ -98,10 +99,11 @@ async function recommend() {
   const shortcoming = byId("shortcoming", HTMLElement);
   shortcoming.textContent = JSON.parse(dataOf(shortcoming, "reasons"))[reason ?? ""] ?? "";
   shortcoming.hidden = shortcoming.textContent === "";
+  const points = [model, observed].map((found) => found && asShown(study, found.parameters));
   for (const row of every(table, "[data-parameter]", HTMLElement)) {
     const name = dataOf(row, "parameter");
     const scale = scales.get(name);
-    const [byModel, inResult] = [model, observed].map((point) => scale?.setting(point?.parameters[name]) ?? "–");
+    const [byModel, inResult] = points.map((point) => scale?.setting(point?.[name]) ?? "–");
     write(row, byModel, inResult);
     const change = row.querySelector("[data-by=change]"); // there if the study has a baseline
     if (change) change.textContent = gainOf(model?.changes, name);
@@ -127,7 +129,8 @@ async function recommend() {
   table.removeAttribute("aria-busy");
 }
 
-const { quantities = {}, parameters, algorithm } = await data.study();
+const study = await data.study();
+const { quantities = {}, parameters, algorithm } = study;
 const scales = new Map(parameters.map((each) => [each.name, new Scale(each)]));
 /** A quantity without its unit, which the head of the row has.
  * @param {string} name

@@ -168,10 +168,27 @@ export function column(values, { digits } = {}) {
  */
 export function plusMinus(mean, std, quantity = {}) {
   if (!std || !(std > 0)) return measured(mean, quantity);
-  const places = Math.min(1 - Math.floor(Math.log10(std)), (quantity.digits ?? MAX_PLACES) + 1);
+  const places = Math.min(placesOf(std), (quantity.digits ?? MAX_PLACES) + 1);
   const isExtreme = places > MAX_PLACES || Math.abs(mean) >= 1e15;
   const told = isExtreme ? [figure(mean, 8), figure(std, 2)] : [fixed(mean, places), fixed(std, places)];
   return inUnit(told.join(`${NO_BREAK}±${NO_BREAK}`), quantity.unit);
+}
+
+/** The number of decimals that gives a difference or a deviation two digits.
+ * @param {number} error
+ */
+const placesOf = (error) => 1 - Math.floor(Math.log10(error));
+
+/** A number with two digits of a difference or a deviation, at most the digits that the study asks for; without its
+ * unit.
+ * @param {number} value
+ * @param {number} error
+ * @param {Quantity} quantity
+ */
+function beside(value, error, { digits }) {
+  if (!(error > 0)) return measured(value, { digits });
+  const places = Math.min(placesOf(error), digits ?? MAX_PLACES + 1);
+  return places > MAX_PLACES || Math.abs(value) >= 1e15 ? figure(value, 8) : fixed(value, places);
 }
 
 /** A number with the decimals that a difference or a deviation has with two digits.
@@ -179,8 +196,7 @@ export function plusMinus(mean, std, quantity = {}) {
  * @param {number} error
  * @param {Quantity} [quantity]
  */
-export const like = (value, error, quantity = {}) =>
-  inUnit(plusMinus(value, error, { digits: quantity.digits }).split(NO_BREAK)[0], quantity.unit);
+export const like = (value, error, quantity = {}) => inUnit(beside(value, error, quantity), quantity.unit);
 
 /** A predicted mean with its central 90% interval or, without one, with its standard deviation, as the server's
  * `Digits.expected` writes it.
@@ -189,7 +205,7 @@ export const like = (value, error, quantity = {}) =>
  */
 export function expected({ mean, std, lcb, ucb }, quantity = {}) {
   if (lcb === undefined || ucb === undefined || !(std > 0)) return plusMinus(mean, std, quantity);
-  const [at, low, high] = [mean, lcb, ucb].map((each) => plusMinus(each, std, quantity).split(NO_BREAK)[0]);
+  const [at, low, high] = [mean, lcb, ucb].map((each) => beside(each, std, quantity));
   return `${inUnit(at, quantity.unit)} (90%: ${inUnit(`${low} to ${high}`, quantity.unit)})`;
 }
 
@@ -206,7 +222,7 @@ export const ofInterval = ({ mean, std, lcb, ucb }, { profile }) =>
  * @param {Quantity} [quantity]
  */
 export function between({ low, high }, std, quantity = {}) {
-  const ends = [low, high].map((each) => plusMinus(each, std, quantity).split(NO_BREAK)[0]);
+  const ends = [low, high].map((each) => beside(each, std, quantity));
   return inUnit(ends.join(" to "), quantity.unit);
 }
 
@@ -216,7 +232,9 @@ export function between({ low, high }, std, quantity = {}) {
  * @param {Quantity} [quantity]
  */
 export function meanOf(value, quantity = {}) {
-  return quantity.digits === undefined ? inUnit(figure(value, 4), quantity.unit) : measured(value, quantity);
+  return quantity.digits === undefined
+    ? inUnit(figure(Number(value.toPrecision(4))), quantity.unit)
+    : measured(value, quantity);
 }
 
 /** @type {[number, string][]} */
@@ -286,6 +304,23 @@ export function cut(prediction, { low, high } = {}) {
  * @param {Pick<Quantity, "low" | "high">} bounds
  */
 export const within = (value, { low, high }) => Math.min(Math.max(value, low ?? -Infinity), high ?? Infinity);
+
+/** Shares of a total rounded to this many decimals, so that they sum to the rounded total, as by the server's
+ * `apportioned`: each is rounded down, and those with the largest remainders get one unit more.
+ * @param {number[]} values
+ * @param {number} total
+ * @param {number} places
+ */
+export function apportioned(values, total, places) {
+  const size = 10 ** -places;
+  const counts = values.map((value) => Math.floor(value / size + 1e-9));
+  const left = Math.round(total / size) - counts.reduce((sum, count) => sum + count, 0);
+  const byRemainder = values
+    .map((_, i) => i)
+    .sort((a, b) => counts[a] - values[a] / size - (counts[b] - values[b] / size));
+  for (const i of byRemainder.slice(0, Math.max(left, 0))) counts[i] += 1;
+  return counts.map((count) => Number((count * size).toFixed(Math.max(places, 0))));
+}
 
 /** A value of a parameter.
  * @param {unknown} value
