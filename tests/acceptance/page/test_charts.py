@@ -269,7 +269,7 @@ def test_what_was_never_tried_is_shown_and_can_be_asked_for(browser: Browser, si
         dialog = page.get_by_role("dialog")
         expect(dialog.get_by_label("ligand")).to_have_value('"PPh3"')
         expect(dialog.get_by_label("heat")).to_have_value("2")
-        dialog.get_by_role("button", name="Get the next point").click()
+        dialog.get_by_role("button", name="Get the next trial").click()
         page.wait_for_url("**/trials/2")
     assert checked(api.get("/v1/studies/covered/trials/2"))["parameters"] == {"ligand": "PPh3", "heat": 2}
 

@@ -161,7 +161,7 @@ def test_a_chart_waits_for_its_turn_while_the_server_is_busy(browser: Browser, s
 
     with tab(browser, site, refused=REFUSALS) as page:
         page.route("**/v1/studies/digits/importance*", refuse)
-        page.goto("/studies/digits/report")
+        page.goto("/studies/digits/report?charts=importance")
         chart = page.locator("#importance")
         expect(chart).to_contain_text("The server is busy. This chart waits for its turn.")
         expect(page.locator("#print")).to_contain_text("Preparing charts")

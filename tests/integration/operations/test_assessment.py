@@ -184,7 +184,7 @@ def test_latest_trial_has_its_purpose_and_outcome(running: Service) -> None:
     assert open_ is not None
     assert (open_.trial, open_.state, open_.phase, open_.expected) == (5, "active", trial.phase, trial.expected)
     assert "expected" not in open_.text  # with so few results
-    assert assessment(running, "s").standing == "1 trial is being evaluated."
+    assert assessment(running, "s").standing == "1 trial is running."
     observe(running, "s", Failure(5))
     failed = assessment(running, "s").latest
     assert failed is not None
@@ -264,7 +264,7 @@ def test_complete_and_paused_studies_give_the_reason(running: Service) -> None:
     assert assessment(running, "s").standing.startswith("The budget is used up")
     change(running, "s", {"budget": 9})
     change(running, "s", {"state": "paused"})
-    assert assessment(running, "s").standing.startswith("Paused: no new points")
+    assert assessment(running, "s").standing.startswith("Paused: no new trials")
 
 
 def test_a_study_that_a_user_ended_has_not_used_up_its_budget(running: Service) -> None:

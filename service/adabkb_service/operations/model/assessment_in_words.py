@@ -30,7 +30,7 @@ MAX_NAMED = len(RANKS)
 MAX_CHOICES = 6
 """The maximum number of untried choices that are listed."""
 NOT_YET = "It is probably too early to stop."
-OVER = "The study has ended: it issues no new points."
+OVER = "The study has ended: it issues no new trials."
 NO_GROWTH = "brought no noticeably better compromise."
 LITTLE_GROWTH = 5e-4
 """The relative increase of the hypervolume that is not noticeable."""

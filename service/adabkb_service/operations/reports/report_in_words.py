@@ -27,7 +27,7 @@ CHANGES = {
     "resumed": "Resumed",
     "completed": "Complete",
 }
-QUESTIONS = ("Is it going well?", "Why this point?", "What was learned?", "Can I stop?")
+QUESTIONS = ("Is it going well?", "Why this trial?", "What was learned?", "Can I stop?")
 """What the parts of an assessment answer, in its order; ``assets/assessment.js`` asks the same."""
 OF_TRIALS = {
     "failed": "failed",

@@ -8,7 +8,7 @@ import { inUnit, numbered, shown } from "./words.js";
 /** @type {[string, "progress" | "latest" | "findings" | "outlook"][]} */
 const QUESTIONS = [
   ["Is it going well?", "progress"],
-  ["Why this point?", "latest"],
+  ["Why this trial?", "latest"],
   ["What was learned?", "findings"],
   ["Can I stop?", "outlook"],
 ];
@@ -133,7 +133,7 @@ export class AssessmentPanel {
     button.addEventListener("click", () => {
       byId("widen-said", HTMLElement).textContent =
         `The range of ${label || name} becomes ${then}; now it is ${now}. ` +
-        "This changes the next experiments of everybody. All results are kept. You can take it back.";
+        "This changes the next trials of everybody. All results are kept. You can take it back.";
       const form = byId("widen-form", HTMLFormElement);
       form.made = async () => ({ parameters: [widened] });
       form.dataset.before = JSON.stringify({ parameters: was });
@@ -178,7 +178,7 @@ function lines(all) {
   return [...all.slice(0, MAX_LINES).map(each), made("details", {}, made("summary", {}, "more"), ...rest)];
 }
 
-/** A button that opens the form for the next experiment with these values held fixed.
+/** A button that opens the form for the next trial with these values held fixed.
  * @param {string} label
  * @param {Record<string, unknown>} fixed
  */

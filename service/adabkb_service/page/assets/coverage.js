@@ -163,7 +163,7 @@ export function coverageChart(data) {
 }
 
 /** Which points a mixture excludes, by the rule of the chart of two parameters. A part of a mixture whose middle is
- * excluded may have a possible corner, but no experiment in it can be asked for.
+ * excluded may have a possible corner, but no trial in it can be asked for.
  * @param {import("./data.js").StudyData} data
  * @param {import("./scale.js").Scale} x
  * @param {import("./scale.js").Scale} y

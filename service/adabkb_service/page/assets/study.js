@@ -53,6 +53,7 @@ async function tellRecommended(model, observed) {
   told.hidden = !model || !(model.std > 0) || isEarly || (!isNow && data.context !== undefined);
   if (!model || told.hidden) return;
   const isSame = JSON.stringify(model.parameters) === JSON.stringify(observed?.parameters);
+  told.dataset.same = String(isSame);
   const [number, ...rest] = expected(ofInterval(model, algorithm), plain("value")).split(" (");
   const unit = quantities.value?.unit;
   const { expected: at, repetition } = progress;
@@ -61,7 +62,7 @@ async function tellRecommended(model, observed) {
   told.replaceChildren(
     made("h3", {}, `Recommended${isNow ? " now, in the latest context" : ""}: expected by the model`),
     made("p", {}, made("strong", {}, number), ...(unit ? [" ", made("span", { className: "of" }, unit)] : [])),
-    made("p", {}, ...(isSame ? ["the same point"] : [conditionsOf(model.parameters)])),
+    made("p", {}, conditionsOf(model.parameters)),
     ...(range.length ? [made("small", {}, range.join("; "))] : []),
   );
 }
