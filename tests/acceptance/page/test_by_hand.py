@@ -432,3 +432,21 @@ def test_an_ended_study_with_a_trial_still_out_asks_only_for_its_result(
         checked(api.patch("/v1/studies/ending/trials/1", json={"attributes": {"note": "cloudy"}}))
         page.reload()
         expect(page.get_by_role("columnheader", name="Note")).to_be_visible()
+
+
+def test_all_failed_trials_are_tried_again_at_once(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    definition = {"id": "broken", "direction": "minimize", "parameters": parameters, "failure_limit": 3}
+    checked(api.post("/v1/studies", json=definition))
+    for number in range(1, 4):
+        checked(api.post("/v1/studies/broken/suggest", json={}))
+        checked(api.post("/v1/studies/broken/observe", json={"trial": number, "state": "failed"}))
+    with tab(browser, site) as page:
+        page.goto("/studies/broken")
+        page.get_by_role("button", name="Try all 3 again").click()
+        expect(page.get_by_text("3 trials will be issued again")).to_be_visible()
+        expect(page.locator(".counts")).to_contain_text("3 waiting")
+        page.get_by_role("button", name="Resume").click()
+        expect(page.get_by_text("Resumed.")).to_be_visible()
+    issued = checked(api.post("/v1/studies/broken/suggest", json={"count": 3}))["trials"]
+    assert [each["number"] for each in issued] == [1, 2, 3]

@@ -489,7 +489,7 @@ def test_charts_of_a_study_with_a_bound_and_a_condition(browser: Browser, site: 
         assert [x for x, _ in by_name["best so far"]["data"]] == [1, 3, 7], (
             "four own results are between trials 2 and 3"
         )
-        assert option["xAxis"][0]["name"] == "trial"
+        assert option["xAxis"][0]["name"] == "trial (results without a trial have no number)"
         expect(page.locator("#history-said")).to_contain_text(
             "1 failed trial below the axis; the best is 0.2, own result R2"
         )

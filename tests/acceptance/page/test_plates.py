@@ -82,12 +82,12 @@ def test_a_plate_is_asked_for_and_its_number_is_in_the_table(browser: Browser, s
         page.goto("/studies/wells")
         page.get_by_role("button", name="Next trial").first.click()
         dialog = page.get_by_role("dialog")
-        expect(dialog).to_contain_text("A plate has 3 points with the same heat.")
+        expect(dialog).to_contain_text("A plate has 3 trials with the same heat.")
         expect(dialog.get_by_label("How many trials")).to_have_value("open")
         assert accessible(page) == []
         dialog.get_by_role("button", name="Get the next trial").click()
         expect(page.get_by_role("heading", name="Results of wells")).to_be_visible()
-        expect(page.get_by_text("3 points of plate 1 are reserved for you.")).to_be_visible()
+        expect(page.get_by_text("3 trials of plate 1 are reserved for you.")).to_be_visible()
         expect(page.locator("td[data-plate]")).to_have_text(["1", "1", "1"])
         assert accessible(page) == []
         page.get_by_role("link", name="3", exact=True).click()

@@ -586,8 +586,8 @@ def test_choices_are_compared_by_what_the_results_show(running: Service, directi
     found = assessment(running, "s").findings
     assert found is not None
     first, *rest = found.text.splitlines()
-    good = "best: [XS]Phos; about as good: [XS]Phos; worse: PPh3, dppf; not ruled out: untried"
-    assert re.fullmatch(rf"ligand matters most: {good}.", first)
+    good = "Best: [XS]Phos. About as good: [XS]Phos. Worse: PPh3, dppf. Not ruled out: untried"
+    assert re.fullmatch(rf"ligand matters most. {good}.", first)
     assert rest[-1] == "Never tried: ligand untried."
 
 
@@ -615,10 +615,10 @@ def test_a_choice_is_called_worse_only_with_comparable_results(running: Service)
         assert found is not None
         return next(line for line in found.text.splitlines() if line.startswith("solvent"))
 
-    assert told().endswith("; worse: water; hardly tried with the other best settings: DMAc.")
+    assert told().endswith(" Worse: water. Hardly tried with the other best settings: DMAc.")
     point = {"solvent": "DMAc", "ligand": "XPhos", "temperature": 60}
     observe_batch(running, "s", [Value(value, parameters=point) for value in (35.0, 35.5, 34.5)])
-    assert told().endswith("; worse: water, DMAc.")
+    assert told().endswith(" Worse: water, DMAc.")
 
 
 @pytest.mark.parametrize(("direction", "seed"), [("minimize", 0), ("maximize", 1), ("minimize", 2)])
@@ -640,7 +640,7 @@ def test_where_a_number_is_good_follows_from_the_results(running: Service, direc
     assert found is not None
     number = r"([\d.]+)\N{NO-BREAK SPACE}1/s"
     told = re.search(
-        rf"^rate matters most: best near {number}; worse below {number} and above {number}.$", found.text, re.M
+        rf"^rate matters most\. Best near {number}; worse below {number} and above {number}.$", found.text, re.M
     )
     assert told, found.text
     best, low, high = (math.log10(float(each)) for each in told.groups())
@@ -664,12 +664,12 @@ def test_where_a_number_is_worse_is_said_only_where_it_is_so(running: Service) -
     observe_batch(running, "s", batch)
     found = assessment(running, "s").findings
     assert found is not None
-    told = re.search(r"temperature matters \w+: best near (\d+)\W°C; worse below (\d+)\W°C\.", found.text)
+    told = re.search(r"temperature matters \w+\. Best near (\d+)\W°C; worse below (\d+)\W°C\.", found.text)
     assert told, found.text
     assert float(told[1]) > 55
     assert 40 < float(told[2]) < 60
     assert re.search(
-        r"pressure matters [\w ]+: best: (5|10)\Wbar; about as good: (5|10)\Wbar; worse: 1\Wbar\.", found.text
+        r"pressure matters [\w ]+\. Best: (5|10)\Wbar\. About as good: (5|10)\Wbar\. Worse: 1\Wbar\.", found.text
     )
 
 

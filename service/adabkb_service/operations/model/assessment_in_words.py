@@ -244,7 +244,7 @@ def findings(
     if is_early and any(found):
         found = ["It is too early to say which parameters matter."]
     told = {name for rows in importances.values() for name in important(rows)}
-    found += [f"{names.parameter(name)}: {good[name]}" for name in choices if name not in told or is_early]
+    found += [f"{names.parameter(name)}. {good[name]}" for name in choices if name not in told or is_early]
     if untried:
         found.append(f"Never tried: {'; '.join(_choices(name, left, names) for name, left in untried.items())}.")
     return "\n".join(filter(None, found))
@@ -267,20 +267,20 @@ def hardly_matters(each: ParameterImportance) -> bool:
 def _best_choice(name: str, found: Judged, names: Labels) -> str:
     """Return sentences about which choice is best, and which others are good, worse or not known to be either."""
     parts = {
-        "best": [found.best],
-        "about as good": found.good,
-        "worse": found.worse,
-        "not ruled out": found.unknown,
-        "hardly tried with the other best settings": found.hardly,
+        "Best": [found.best],
+        "About as good": found.good,
+        "Worse": found.worse,
+        "Not ruled out": found.unknown,
+        "Hardly tried with the other best settings": found.hardly,
     }
-    return f"{'; '.join(f'{what}: {_some(each, name, names)}' for what, each in parts.items() if each)}."
+    return " ".join(f"{what}: {_some(each, name, names)}." for what, each in parts.items() if each)
 
 
 def _best_range(name: str, found: GoodRange, names: Labels) -> str:
     """Return a sentence about where a parameter is good, and where it is worse."""
     ends = {"below": found.low, "above": found.high}
     worse = [f"{side} {_value(name, end, names)}" for side, end in ends.items() if end is not None]
-    return f"best near {_value(name, found.best, names)}; worse {' and '.join(worse)}."
+    return f"Best near {_value(name, found.best, names)}; worse {' and '.join(worse)}."
 
 
 def _some(choices: Sequence[Any], parameter: str, names: Labels) -> str:
@@ -311,7 +311,7 @@ def _matter(
     of = f" for {names.metric(objective)}" if objective else ""
     first = important(rows)
     for name, rank in zip(first, RANKS, strict=False):
-        end = f": {good[name]}" if name in good else "."
+        end = f". {good[name]}" if name in good else "."
         yield f"{names.parameter(name)} matters {rank}{of}{end}"
     idle = [names.parameter(each.name) for each in rows if each.name in known_idle]
     if first and idle:

@@ -687,7 +687,7 @@ export const crosses = (places, ink) => ({
 });
 
 const NEAR = 0.1; // share of a range
-export const NEAR_IN_WORDS = "Small points: results that are more than 10% of a range, or another choice, from here.";
+export const NEAR_IN_WORDS = "Small points: measured elsewhere (other values of the parameters that are not shown).";
 
 /** Whether a result is near a point in some parameters: the same choices, and numbers within a tenth of their ranges.
  * @param {import("./scale.js").Scale[]} others
