@@ -259,6 +259,16 @@ def records(connection: Connection, study_id: str, *, maximize: bool, after: int
     return [(seq, value) for seq, value in connection.execute(query)]
 
 
+def worst(connection: Connection, study_id: str, *, maximize: bool, after: int) -> float | None:
+    """The worst value of the results with a seq above ``after``; None without one. Excluded results do not count."""
+    value = observations.c.value
+    query = select(func.min(value) if maximize else func.max(value)).where(
+        observations.c.study_id == study_id, observations.c.seq > after, observations.c.excluded.is_(False)
+    )
+    found: float | None = connection.execute(query).scalar_one()
+    return found
+
+
 def recent_trials(connection: Connection, study_id: str, limit: int) -> list[TrialRow]:
     """Of the trials that have been leased, the last ``limit``, in order of their numbers."""
     query = (

@@ -72,7 +72,7 @@ class Chemist:
                 described = DATA.with_name(f"direct_arylation-{name}.csv").read_text()
                 row.get_by_label("Numbers that describe the values").fill(described)
         page.get_by_text("More", exact=True).click()
-        page.get_by_label("Time for one experiment").fill("2 d")
+        page.get_by_label("Reservation of a trial").fill("2 d")
         page.get_by_label("Seed").fill("1")
         page.get_by_role("button", name="Create the study").click()
         page.wait_for_url(f"**/studies/{STUDY}")
@@ -81,14 +81,14 @@ class Chemist:
         page = self._page
         if "/trials/" in page.url:
             before = page.url
-            page.get_by_role("button", name="Next experiment").click()
-            page.get_by_role("button", name="Get the next point").click()
+            page.get_by_role("button", name="Next trial").click()
+            page.get_by_role("button", name="Get the next trial").click()
             page.wait_for_url(lambda url: "/trials/" in url and url != before)
         else:
             page.goto(f"/studies/{STUDY}")
-            page.get_by_role("button", name="Next experiment").first.click()
+            page.get_by_role("button", name="Next trial").first.click()
             page.get_by_label("Your name").fill("berta")
-            page.get_by_role("button", name="Get the next point").click()
+            page.get_by_role("button", name="Get the next trial").click()
             page.wait_for_url("**/trials/*")
 
     def _point(self) -> dict[str, str]:
@@ -122,7 +122,7 @@ class Chemist:
     def _finds_the_bath_at_another_temperature(self) -> None:
         page, point = self._page, self._point()
         other = next(value for value in VALUES["temperature"] if value != point["temperature"])
-        page.get_by_text("A different point was evaluated").click()
+        page.get_by_text("The conditions differed").click()
         page.get_by_label("temperature").fill(other)
         page.get_by_label("Yield [%]", exact=True).fill(str(measured_yield(*{**point, "temperature": other}.values())))
         self._takes_a_picture("other-values", page.locator("#trial-outcome"))
@@ -137,7 +137,7 @@ class Chemist:
         page.get_by_role("button", name="No result").click()
         page.get_by_role("dialog").get_by_label("What happened").fill("the bottle is empty")
         page.get_by_role("button", name="Try it again").click()
-        expect(page.get_by_text("The same point will be issued again.")).to_be_visible()
+        expect(page.get_by_text("The trial will be issued again with the same conditions.")).to_be_visible()
         page.goto(f"/studies/{STUDY}")
         page.get_by_role("link", name="Edit parameters and rules").click()
         first = page.get_by_role("group", name="Parameter 1", exact=True)
@@ -156,13 +156,13 @@ class Chemist:
     def _queues_an_own_idea(self) -> None:
         page = self._page
         page.goto(f"/studies/{STUDY}")
-        page.get_by_role("button", name="Queue a point").click()
+        page.get_by_role("button", name="Queue a trial").click()
         dialog = page.get_by_role("dialog")
         idea = {name: values[-1] for name, values in VALUES.items()}
         idea["ligand"] = next(each for each in ("XPhos", "PPh3") if each != self.missing)
         for name, value in idea.items():
             dialog.get_by_label(name).select_option(label=value)
-        dialog.get_by_role("button", name="Queue the point").click()
+        dialog.get_by_role("button", name="Queue the trial").click()
         expect(page.get_by_text("is queued.")).to_be_visible()
 
     def _decides(self) -> None:

@@ -102,7 +102,7 @@ def test_a_choice_that_was_never_tried_is_filled_in_for_the_next_experiment(
         dialog = page.get_by_role("dialog")
         expect(dialog.get_by_label("catalyst")).to_have_value('"PPh3"')
         assert checked(api.get("/v1/studies/try/trials"))["items"] == []
-        dialog.get_by_role("button", name="Get the next point").click()
+        dialog.get_by_role("button", name="Get the next trial").click()
         page.wait_for_url("**/studies/try/trials/1")
         expect(page.locator("main")).to_contain_text("PPh3")
     (trial,) = checked(api.get("/v1/studies/try/trials"))["items"]
@@ -175,18 +175,20 @@ def test_a_trial_is_repeated_annotated_and_followed_by_the_next(browser: Browser
         page.locator("#toasts").get_by_role("button", name="Undo").click()
         expect(page.locator("main")).not_to_contain_text("turned brown")
         assert checked(api.get("/v1/studies/rows/trials/1"))["attributes"] == {}
-        page.get_by_role("button", name="Repeat this point").click()
+        page.get_by_role("button", name="Repeat this trial").click()
         page.get_by_label("How many times").fill("2")
         page.get_by_role("button", name="Queue it").click()
         expect(page.locator("#toasts")).to_contain_text("Trials 2 to 3 are queued.")
-        page.get_by_role("button", name="Next experiment").click()
-        page.get_by_role("button", name="Get the next point").click()
+        page.get_by_role("button", name="Next trial").click()
+        page.get_by_role("button", name="Get the next trial").click()
         page.wait_for_url("**/studies/rows/trials/2")
         expect(page.locator("#why")).to_contain_text("A user queued it to repeat trial 1, which gave 3.5.")
         page.get_by_label("Result", exact=True).fill("4,5")
         page.get_by_role("button", name="Save the result").click()
         outcome = page.locator("#trial-outcome")
-        expect(outcome).to_contain_text("Other results at this point: 3.5 of trial 1. Mean of the 2 that count: 4.")
+        expect(outcome).to_contain_text(
+            "Other results with these conditions: 3.5 of trial 1. Mean of the 2 that count: 4."
+        )
         expect(outcome).to_contain_text("This one is 1.0 more than the first.")
         page.goto("/studies/rows/results")
         expect(page.locator("#rows tbody tr", has_text="repetition")).to_have_count(2)

@@ -25,7 +25,7 @@ def new_study(browser: Browser, site: str, name: str) -> Iterator[Page]:
         row.get_by_label("Name").fill("x")
         row.get_by_label("From").fill("0")
         row.get_by_label("to", exact=True).fill("1,0")
-        page.get_by_text("Limits on points and results").click()
+        page.get_by_text("Limits on conditions and results").click()
         yield page
 
 
@@ -71,10 +71,10 @@ def creates_a_study(page: Page) -> None:
 
 
 def evaluates_a_trial(page: Page) -> None:
-    page.get_by_role("button", name="Next experiment").click()
+    page.get_by_role("button", name="Next trial").click()
     page.get_by_label("Your name").fill("berta")
     page.get_by_label("Reserve it for").select_option("8 hours")
-    page.get_by_role("button", name="Get the next point").click()
+    page.get_by_role("button", name="Get the next trial").click()
     page.wait_for_url("**/trials/1")
     expect(page.get_by_role("heading", name="Trial 1")).to_contain_text("running")
     reserved = page.locator("#trial-facts > div", has_text="Reserved until")
@@ -89,7 +89,7 @@ def evaluates_a_trial(page: Page) -> None:
     expect(page.locator(".fault").filter(has_text="is not a number")).to_be_visible()
     page.get_by_label("Result", exact=True).fill("7,5")
     page.get_by_label("Standard error, if known").fill("0.5")
-    page.get_by_text("A different point was evaluated").click()
+    page.get_by_text("The conditions differed").click()
     page.locator("#trial-outcome").get_by_label("minutes").fill("41")
     page.get_by_role("button", name="Save the result").click()
     expect(page.get_by_text("The result of trial 1 is stored: ")).to_be_visible()
@@ -116,14 +116,14 @@ def corrects_and_excludes_a_result(page: Page) -> None:
 
 def queues_a_point(page: Page) -> None:
     page.goto("/studies/bread")
-    page.get_by_role("button", name="Queue a point").click()
+    page.get_by_role("button", name="Queue a trial").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("minutes").fill("70")
     dialog.get_by_label("flour").select_option("rye")
-    dialog.get_by_role("button", name="Queue the point").click()
+    dialog.get_by_role("button", name="Queue the trial").click()
     expect(dialog.get_by_role("alert")).to_have_text("1 field needs a correction: minutes")
     dialog.get_by_label("minutes").fill("30")
-    dialog.get_by_role("button", name="Queue the point").click()
+    dialog.get_by_role("button", name="Queue the trial").click()
     expect(page.get_by_text("Trial 2 is queued.")).to_be_visible()
 
 
@@ -135,7 +135,7 @@ def pauses_and_changes_the_limits(page: Page) -> None:
     page.get_by_role("button", name="Pause").click()
     page.get_by_role("button", name="Resume").click()
     expect(page.locator("#figures .pill").first).to_have_text("open")
-    page.get_by_role("button", name="Limits").click()
+    page.get_by_role("button", name="Budget").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Budget, in trials").fill("9")
     dialog.get_by_role("button", name="Save").click()
@@ -182,9 +182,9 @@ def pastes_a_table(page: Page) -> None:
 
 def gives_a_trial_back_and_tries_it_again(page: Page) -> None:
     page.goto("/studies/bread")
-    page.get_by_role("button", name="Next experiment").click()
+    page.get_by_role("button", name="Next trial").click()
     expect(page.get_by_label("Your name")).to_have_value("berta")
-    page.get_by_role("button", name="Get the next point").click()
+    page.get_by_role("button", name="Get the next trial").click()
     page.wait_for_url("**/trials/2")
     page.get_by_role("button", name="No result").click()
     heading, dialog = page.get_by_role("heading", name="Trial 2"), page.get_by_role("dialog")
@@ -193,13 +193,13 @@ def gives_a_trial_back_and_tries_it_again(page: Page) -> None:
     dialog.get_by_role("button", name="Try it again").click()
     expect(page.locator("#trial-events")).to_contain_text("dropped")
     expect(heading).to_contain_text("to try again")
-    expect(page.get_by_role("button", name="Next experiment")).to_be_visible()
+    expect(page.get_by_role("button", name="Next trial")).to_be_visible()
     for back in ("Undo", "Try again"):
         page.get_by_role("button", name="No result").click()
         dialog.get_by_label("Why it failed").fill("burnt")
         dialog.get_by_role("button", name="It failed").click()
         expect(heading).to_contain_text("failed")
-        expect(page.locator("#trial-heading .primary")).to_have_text("Next experiment")  # not the point that failed
+        expect(page.locator("#trial-heading .primary")).to_have_text("Next trial")  # not the point that failed
         page.get_by_role("button", name=back).first.click()
         if back == "Try again":
             dialog.get_by_role("button", name="Try again").click()
@@ -230,11 +230,11 @@ def adds_a_failure_of_its_own(page: Page) -> None:
 
 def takes_several_points(page: Page) -> None:
     page.goto("/studies/bread")
-    page.get_by_role("button", name="Next experiment").click()
-    page.get_by_label("How many points").fill("2")
-    page.get_by_role("button", name="Get the next point").click()
+    page.get_by_role("button", name="Next trial").click()
+    page.get_by_label("How many trials").fill("2")
+    page.get_by_role("button", name="Get the next trial").click()
     page.wait_for_url("**/results?kind=open")
-    expect(page.get_by_text("2 points are reserved for you.")).to_be_visible()
+    expect(page.get_by_text("2 trials are reserved for you.")).to_be_visible()
     expect(page.locator("#rows tbody tr")).to_have_count(2)
     page.goto("/studies/bread")
     expect(page.locator("section.open li")).to_have_count(2)
@@ -274,8 +274,8 @@ def test_metrics_and_their_bounds_are_asked_for_and_shown(browser: Browser, site
 
 def tells_metrics_with_their_errors(page: Page) -> None:
     page.goto("/studies/limited")
-    page.get_by_role("button", name="Next experiment").click()
-    page.get_by_role("button", name="Get the next point").click()
+    page.get_by_role("button", name="Next trial").click()
+    page.get_by_role("button", name="Get the next trial").click()
     page.wait_for_url("**/trials/4")
     page.get_by_label("Result", exact=True).fill("0.25")
     expect(page.get_by_label("seconds", exact=True)).to_have_accessible_description("at most 2")
@@ -353,7 +353,7 @@ def test_a_used_up_budget_is_raised_where_the_page_says_so(browser: Browser, sit
         dialog = page.get_by_role("dialog")
         dialog.get_by_label("Budget, in trials").fill("3")
         dialog.get_by_role("button", name="Save").click()
-        expect(page.get_by_role("button", name="Next experiment")).to_be_visible()
+        expect(page.get_by_role("button", name="Next trial")).to_be_visible()
 
 
 @on_both
@@ -405,26 +405,26 @@ def test_an_ended_study_with_a_trial_still_out_asks_only_for_its_result(
     checked(api.post("/v1/studies/ending/suggest", json={}))
     with tab(browser, site) as page:
         page.goto("/studies/ending")
-        expect(page.locator(".verdict")).to_have_text("1 trial is being evaluated.")
+        expect(page.locator(".verdict")).to_have_text("1 trial is running.")
         page.get_by_role("button", name="End the study").click()
         expect(page.locator(".verdict")).to_contain_text(
             "after 2 trials (the budget was 9). 1 trial is still without a"
         )
         expect(page.locator("#figures .pill").first).to_have_text("ending")
-        expect(page.locator(".counts")).to_contain_text("1 of 2 trials done 1 being evaluated")
+        expect(page.locator(".counts")).to_contain_text("1 of 2 trials done 1 running")
         expect(page.locator("#definition")).to_contain_text("2 trials")
-        for absent in ("Next experiment", "Queue a point", "Pause", "End the study"):
+        for absent in ("Next trial", "Queue a trial", "Pause", "End the study"):
             expect(page.get_by_role("button", name=absent)).to_have_count(0)
         expect(page.locator(".actions .primary")).to_have_text("Enter the result of trial 2")
         expect(page.get_by_role("button", name="Raise the budget")).to_be_visible()
-        expect(page.locator("#assessment")).to_contain_text("The study has ended: it issues no new points.")
+        expect(page.locator("#assessment")).to_contain_text("The study has ended: it issues no new trials.")
         page.goto("/")
         row = page.locator("tr", has=page.locator("#study-ending"))
         expect(row.locator(".pill")).to_have_text("ending")
-        expect(row).to_contain_text("1 of 2 1 being evaluated")
+        expect(row).to_contain_text("1 of 2 1 running")
         page.goto("/studies/ending")
         page.get_by_role("button", name="Continue the study").click()
-        expect(page.get_by_role("button", name="Next experiment")).to_be_visible()
+        expect(page.get_by_role("button", name="Next trial")).to_be_visible()
         page.goto("/studies/ending/results")
         expect(page.locator("#rows tbody tr")).to_have_count(2)
         hidden = page.locator("th.noted, th.of-error")
@@ -432,3 +432,42 @@ def test_an_ended_study_with_a_trial_still_out_asks_only_for_its_result(
         checked(api.patch("/v1/studies/ending/trials/1", json={"attributes": {"note": "cloudy"}}))
         page.reload()
         expect(page.get_by_role("columnheader", name="Note")).to_be_visible()
+
+
+def test_all_failed_trials_are_tried_again_at_once(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    definition = {"id": "broken", "direction": "minimize", "parameters": parameters, "failure_limit": 3}
+    checked(api.post("/v1/studies", json=definition))
+    for number in range(1, 4):
+        checked(api.post("/v1/studies/broken/suggest", json={}))
+        checked(api.post("/v1/studies/broken/observe", json={"trial": number, "state": "failed"}))
+    with tab(browser, site) as page:
+        page.goto("/studies/broken")
+        page.get_by_role("button", name="Try all 3 again").click()
+        expect(page.get_by_text("3 trials will be issued again")).to_be_visible()
+        expect(page.locator(".counts")).to_contain_text("3 waiting")
+        page.get_by_role("button", name="Resume").click()
+        expect(page.get_by_text("Resumed.")).to_be_visible()
+    issued = checked(api.post("/v1/studies/broken/suggest", json={"count": 3}))["trials"]
+    assert [each["number"] for each in issued] == [1, 2, 3]
+
+
+def test_fewer_trials_than_asked_for_have_a_reason(browser: Browser, site: str, api: httpx.Client) -> None:
+    """The number is remembered, and the page of the last trial says that the study has ended."""
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    definition = {"id": "last", "direction": "minimize", "parameters": parameters, "budget": 3}
+    checked(api.post("/v1/studies", json=definition))
+    with tab(browser, site) as page:
+        for number, told in ((2, "2 trials are reserved for you."), (0, "You asked for 2. The budget is used up.")):
+            page.goto("/studies/last")
+            page.get_by_role("button", name="Next trial").first.click()
+            if number:
+                page.get_by_label("How many trials").fill(str(number))
+            else:
+                expect(page.get_by_label("How many trials")).to_have_value("2")
+            page.get_by_role("button", name="Get the next trial").click()
+            expect(page.get_by_text(told)).to_be_visible()
+        for number in (1, 2, 3):
+            checked(api.post("/v1/studies/last/observe", json={"trial": number, "value": number}))
+        page.goto("/studies/last/trials/3")
+        expect(page.get_by_text("The study has ended. The budget is used up.")).to_be_visible()

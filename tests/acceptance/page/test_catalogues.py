@@ -77,7 +77,7 @@ def test_the_row_in_use_and_constraints_on_rows_are_declared(browser: Browser, s
         page.get_by_role("button", name="Create the study").click()
         expect(row.locator(".fault")).to_contain_text("line 2: “often” is not a number.")
         weights.fill("row;weight\nblue;3\ngreen;0,5")
-        page.get_by_text("Limits on points and results").click()
+        page.get_by_text("Limits on conditions and results").click()
         page.get_by_label("Constraints, one per line").fill('dye != "red"')
         page.get_by_role("button", name="Create the study").click()
         expect(page.get_by_role("heading", name="in-use")).to_be_visible()

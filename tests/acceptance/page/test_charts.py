@@ -269,7 +269,7 @@ def test_what_was_never_tried_is_shown_and_can_be_asked_for(browser: Browser, si
         dialog = page.get_by_role("dialog")
         expect(dialog.get_by_label("ligand")).to_have_value('"PPh3"')
         expect(dialog.get_by_label("heat")).to_have_value("2")
-        dialog.get_by_role("button", name="Get the next point").click()
+        dialog.get_by_role("button", name="Get the next trial").click()
         page.wait_for_url("**/trials/2")
     assert checked(api.get("/v1/studies/covered/trials/2"))["parameters"] == {"ligand": "PPh3", "heat": 2}
 
@@ -489,7 +489,7 @@ def test_charts_of_a_study_with_a_bound_and_a_condition(browser: Browser, site: 
         assert [x for x, _ in by_name["best so far"]["data"]] == [1, 3, 7], (
             "four own results are between trials 2 and 3"
         )
-        assert option["xAxis"][0]["name"] == "trial"
+        assert option["xAxis"][0]["name"] == "trial (results without a trial have no number)"
         expect(page.locator("#history-said")).to_contain_text(
             "1 failed trial below the axis; the best is 0.2, own result R2"
         )

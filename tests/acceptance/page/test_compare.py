@@ -78,7 +78,8 @@ def test_the_progress_of_several_studies_is_in_one_chart_and_in_the_address(brow
         page.goto("/")
         page.get_by_label("Compare first", exact=True).check()
         page.get_by_role("button", name="Compare the chosen studies").click()
-        page.get_by_label("Add a study").fill("second")
+        page.get_by_text("Add studies").click()
+        page.get_by_label("second").check()
         page.get_by_role("button", name="Show").click()
         page.locator("#progress[data-state=shown]").wait_for()
         lines = {each["name"]: [point[:2] for point in each["data"]] for each in options(page, "progress")["series"]}
@@ -145,7 +146,8 @@ def test_the_charts_that_a_person_chooses_are_in_the_address_and_stay_with_anoth
         expect(page.locator("#progress")).to_be_hidden()
         drawn(page, "points", "importance", "slice")
         assert accessible(page) == []
-        page.get_by_label("Add a study").fill("second")
+        page.get_by_text("Add studies").click()
+        page.get_by_label("second").check()
         page.get_by_role("button", name="Show").click()
         page.wait_for_url("**/compare?study=first&study=second&charts=points,importance,slice")
         with tab(browser, site) as other:

@@ -210,7 +210,7 @@ def test_each_field_has_help_which_is_that_of_the_api(browser: Browser, site: st
         )
         assert without == []
         for label, field in {
-            "Time for one experiment": fields["lease_seconds"],
+            "Reservation of a trial": fields["lease_seconds"],
             "Stop at this possible gain": fields["tolerance"],
             "Seed": fields["seed"],
             "Description": fields["description"],

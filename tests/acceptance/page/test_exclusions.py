@@ -37,7 +37,7 @@ def coupling(page: Page, name: str) -> None:
     add_parameter(page, 3, "flow rate", "ordinal", "0,5", "2", "5")
     add_parameter(page, 4, "in", "bool")
     add_parameter(page, 5, "n", "int", "1", "9")
-    page.get_by_text("Limits on points and results").click()
+    page.get_by_text("Limits on conditions and results").click()
 
 
 def cell(page: Page, name: str, place: int) -> Locator:

@@ -228,11 +228,11 @@ def test_what_is_known_beforehand_and_what_it_costs(browser: Browser, site: str,
         exists_where(delay, "optimizer", "sgd")
         slow = unfolded(add_parameter(page, 5, "slow", "float", From="0", to="1"))
         exists_where(slow, "delay").get_by_label("one of the numbers").fill("7, 8; 9")
-        page.get_by_text("Cost of experiments").click()
-        page.get_by_label("Cost of an experiment").select_option("told")
+        page.get_by_text("Cost of trials").click()
+        page.get_by_label("Cost of a trial").select_option("told")
         page.get_by_label("Budget, in cost").fill("100")
         page.get_by_label("Budget, in trials").fill("20")
-        page.get_by_label("Prefer cheap experiments").check()
+        page.get_by_label("Prefer cheap trials").check()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert accessible(page) == []
         create, told = page.get_by_role("button", name="Create the study"), page.locator(".fault")
@@ -307,7 +307,7 @@ def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: st
         dialog.get_by_role("button", name="Save the correction").click()
         expect(page.get_by_role("article")).to_contain_text("cost13")
         page.goto("/studies/told")
-        page.get_by_role("button", name="Limits").click()
+        page.get_by_role("button", name="Budget").click()
         expect(dialog.get_by_label("Budget")).to_have_count(0)
         dialog.get_by_label("Maximum number of unfinished trials").fill("3")
         dialog.get_by_role("button", name="Save").click()
@@ -362,20 +362,21 @@ def test_all_mistakes_of_a_form_are_reported_at_once(browser: Browser, site: str
     with tab(browser, site) as page:
         page.goto("/new")
         row = page.get_by_role("group", name="Parameter 1")
-        for label, text in (("Budget, in trials", "twelve"), ("Time for one experiment", "a day")):
+        for label, text in (("Budget, in trials", "twelve"), ("Reservation of a trial", "a day")):
             page.get_by_label(label).fill(text)
         expect(page.locator("#goal")).not_to_contain_text("twelve")
         row.get_by_label("From").fill("warm")
         row.get_by_label("to", exact=True).fill("hot")
         page.get_by_role("button", name="Create the study").click()
         problem = page.locator("#new > .problem")
-        expect(problem).to_contain_text("5 fields need a correction:")
+        expect(problem).to_contain_text("6 fields need a correction:")
         buttons = problem.get_by_role("button")
         expect(buttons).to_have_text(
             [
                 "Budget, in trials",
-                "Time for one experiment",
+                "Reservation of a trial",
                 "The result should be",
+                "Parameter 1: Name",
                 "Parameter 1: From",
                 "Parameter 1: to",
             ]
@@ -384,21 +385,22 @@ def test_all_mistakes_of_a_form_are_reported_at_once(browser: Browser, site: str
             [
                 "“twelve” is not a number.",
                 "“a day” is not a time. Write it as in 90 min, 8 h or 2 d.",
-                "choose what is better, a small or a large result.",
+                "Choose what is better, a small or a large result.",
+                "enter a name.",
                 "“warm” is not a number.",
                 "“hot” is not a number.",
             ]
         )
-        expect(page.locator("#new [aria-invalid]")).to_have_count(5)
+        expect(page.locator("#new [aria-invalid]")).to_have_count(6)
         expect(page.get_by_label("Budget, in trials")).to_be_focused()
         expect(page.get_by_label("Budget, in trials")).to_have_accessible_description(re.compile("“twelve” is not"))
         assert not accessible(page)
         buttons.last.click()
         expect(row.get_by_label("to", exact=True)).to_be_focused()
         row.get_by_label("to", exact=True).fill("8")
-        expect(problem).to_contain_text("4 fields need a correction:")
-        expect(buttons).to_have_count(4)
-        expect(page.locator("#new .fault")).to_have_count(4)
+        expect(problem).to_contain_text("5 fields need a correction:")
+        expect(buttons).to_have_count(5)
+        expect(page.locator("#new .fault")).to_have_count(5)
         expect(row.get_by_label("to", exact=True)).not_to_have_accessible_description(re.compile("not a number"))
     parameters = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in "xy"]
     checked(api.post("/v1/studies", json={"id": "mistyped", "direction": "minimize", "parameters": parameters}))
@@ -451,7 +453,7 @@ def test_a_value_between_two_steps_is_told_beside_its_field(browser: Browser, si
     checked(api.post("/v1/studies", json={"id": "stepped", "direction": "minimize", "parameters": parameters}))
     with tab(browser, site) as page:
         page.goto("/studies/stepped")
-        page.get_by_role("button", name="Queue a point").click()
+        page.get_by_role("button", name="Queue a trial").click()
         field = page.get_by_role("dialog").locator(".field", has=page.get_by_label("heat"))
         for typed, told in (
             ("83", "between two steps; the nearest value is 82.5"),
@@ -473,7 +475,7 @@ def test_a_measured_value_between_two_steps_is_stored_and_shown(browser: Browser
     with tab(browser, site) as page:
         page.goto("/studies/drifted/trials/1")
         page.get_by_label("Result", exact=True).fill("82,4")
-        page.get_by_text("A different point was evaluated").click()
+        page.get_by_text("The conditions differed").click()
         field = page.locator("#trial .field", has=page.get_by_label("heat [°C]"))
         field.get_by_label("heat [°C]").fill("72,3")
         field.get_by_label("heat [°C]").blur()
@@ -482,8 +484,8 @@ def test_a_measured_value_between_two_steps_is_stored_and_shown(browser: Browser
         expect(page.get_by_text("Enter what was measured, also between two steps.").first).to_be_visible()
         page.get_by_role("button", name="Save the result").click()
         expect(page.get_by_role("cell", name="72.3")).to_have_text("72.3 suggested 75")
-        page.get_by_role("button", name="Repeat this point").click()
-        expect(page.get_by_role("dialog")).to_contain_text("The point: heat 75 °C. Rep")
+        page.get_by_role("button", name="Repeat this trial").click()
+        expect(page.get_by_role("dialog")).to_contain_text("The conditions: heat 75 °C. Rep")
         page.get_by_role("button", name="Queue it").click()
         expect(page.get_by_text("Trial 2 is queued.")).to_be_visible()
         page.goto("/studies/drifted")
@@ -506,7 +508,7 @@ def test_a_measured_value_between_two_ordered_numbers_is_stored_and_shown(
     with tab(browser, site) as page:
         page.goto("/studies/molar/trials/1")
         page.get_by_label("Result", exact=True).fill("86,5")
-        page.get_by_text("A different point was evaluated").click()
+        page.get_by_text("The conditions differed").click()
         field = page.locator("#trial .field", has=page.get_by_label("concentration [M]"))
         expect(field.locator("small")).to_have_text("0.057, 0.1, 0.153, or the measured value between two of them")
         field.get_by_label("concentration").fill("0,2")

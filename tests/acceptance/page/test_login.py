@@ -106,7 +106,7 @@ def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(site: st
             reader.goto(link)
             expect(reader.get_by_role("heading", name="Events")).to_be_visible()
             assert "#" not in reader.url
-            for label in ("Next experiment", "Share", "Delete"):
+            for label in ("Next trial", "Share", "Delete"):
                 expect(reader.get_by_text(label, exact=True)).to_have_count(0)
         foreign_link(page, site, admin)
         deleted_and_restored(page)

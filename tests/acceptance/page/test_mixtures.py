@@ -20,7 +20,7 @@ def test_the_form_declares_a_mixture_and_the_study_shows_it(browser: Browser, si
         page.get_by_label("The result should be").select_option("minimize")
         for number, name in enumerate(SOLVENTS, start=1):
             add_parameter(page, number, name, "float", "0", "1")
-        page.get_by_text("Limits on points and results").click()
+        page.get_by_text("Limits on conditions and results").click()
         page.get_by_role("button", name="Add a mixture").click()
         mixture = page.get_by_role("group", name="Mixture 1")
         mixture.get_by_label("Components").fill("water, ethanol, glycerin")

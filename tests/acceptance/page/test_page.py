@@ -80,7 +80,7 @@ def test_every_page_fits_is_accessible_and_says_nothing_to_the_console(
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is too wide"
             assert accessible(page) == [], name
             if name == "study":
-                page.get_by_role("button", name="Next experiment").click()
+                page.get_by_role("button", name="Next trial").click()
                 assert accessible(page) == [], "a dialog"
                 page.keyboard.press("Escape")
                 page.evaluate("document.activeElement.blur()")
@@ -161,7 +161,7 @@ def test_the_keyboard_is_enough(browser: Browser, site: str) -> None:
         page.goto("/studies/digits")
         page.keyboard.press("Tab")
         expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
-        button = page.get_by_role("button", name="Limits")
+        button = page.get_by_role("button", name="Budget")
         button.focus()
         page.keyboard.press("Enter")
         expect(page.get_by_role("dialog")).to_be_visible()

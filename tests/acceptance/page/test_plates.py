@@ -19,7 +19,7 @@ def test_the_form_declares_plates_and_the_study_shows_them(browser: Browser, sit
         for number, name in enumerate(("heat", "dose"), start=1):
             add_parameter(page, number, name, "float", "0", "1")
         page.get_by_text("Plates", exact=True).click()
-        page.get_by_label("Experiments on a plate").fill("4")
+        page.get_by_label("Trials on a plate").fill("4")
         shared = page.get_by_role("group", name="Equal on a plate")
         for name in ("heat", "dose"):
             shared.get_by_label(name).check()
@@ -49,7 +49,7 @@ def test_a_budget_in_plates_is_entered_shown_and_raised(browser: Browser, site: 
         page.get_by_role("button", name="Create the study").click()
         expect(page.locator(".fault").filter(has_text="this study has none")).to_be_visible()
         page.get_by_text("Plates", exact=True).click()
-        page.get_by_label("Experiments on a plate").fill("2")
+        page.get_by_label("Trials on a plate").fill("2")
         page.get_by_role("button", name="Create the study").click()
         expect(page.get_by_role("heading", name="loads")).to_be_visible()
         expect(page.locator("#definition")).to_contain_text("2 plates")
@@ -80,14 +80,14 @@ def test_a_plate_is_asked_for_and_its_number_is_in_the_table(browser: Browser, s
     checked(api.post("/v1/studies", json=definition))
     with tab(browser, site) as page:
         page.goto("/studies/wells")
-        page.get_by_role("button", name="Next experiment").first.click()
+        page.get_by_role("button", name="Next trial").first.click()
         dialog = page.get_by_role("dialog")
-        expect(dialog).to_contain_text("A plate has 3 points with the same heat.")
-        expect(dialog.get_by_label("How many points")).to_have_value("open")
+        expect(dialog).to_contain_text("A plate has 3 trials with the same heat.")
+        expect(dialog.get_by_label("How many trials")).to_have_value("open")
         assert accessible(page) == []
-        dialog.get_by_role("button", name="Get the next point").click()
+        dialog.get_by_role("button", name="Get the next trial").click()
         expect(page.get_by_role("heading", name="Results of wells")).to_be_visible()
-        expect(page.get_by_text("3 points of plate 1 are reserved for you.")).to_be_visible()
+        expect(page.get_by_text("3 trials of plate 1 are reserved for you.")).to_be_visible()
         expect(page.locator("td[data-plate]")).to_have_text(["1", "1", "1"])
         assert accessible(page) == []
         page.get_by_role("link", name="3", exact=True).click()
@@ -119,17 +119,17 @@ def test_the_end_of_a_plate_is_told_with_its_results_and_offers_the_next_one(
         assert accessible(page) == []
         empty.get_by_role("button", name="Next plate").click()
         dialog = page.get_by_role("dialog")
-        dialog.get_by_label("How many points").select_option("")
-        dialog.get_by_role("button", name="Get the next point").click()
+        dialog.get_by_label("How many trials").select_option("")
+        dialog.get_by_role("button", name="Get the next trial").click()
         page.wait_for_url("**/trials/3")
-        page.get_by_role("button", name="Next experiment").click()
-        expect(dialog.get_by_label("How many points")).to_have_value("")
-        dialog.get_by_label("How many points").select_option("open")
-        dialog.get_by_role("button", name="Get the next point").click()
+        page.get_by_role("button", name="Next trial").click()
+        expect(dialog.get_by_label("How many trials")).to_have_value("")
+        dialog.get_by_label("How many trials").select_option("open")
+        dialog.get_by_role("button", name="Get the next trial").click()
         page.wait_for_url("**/trials/4")
         page.goto("/studies/pairs")
-        page.get_by_role("button", name="Next experiment").click()
-        expect(dialog.get_by_label("How many points")).to_have_value("open")
+        page.get_by_role("button", name="Next trial").click()
+        expect(dialog.get_by_label("How many trials")).to_have_value("open")
 
 
 @pytest.mark.long
@@ -160,11 +160,11 @@ def test_own_points_are_on_plates_by_the_forms_and_by_a_pasted_table(
         expect(dialog.locator(".fault")).to_contain_text("is 0.75, but plate 5 has 0.5; give that value")
         assert accessible(page) == []
         dialog.get_by_role("button", name="Cancel").click()
-        page.get_by_role("button", name="Queue a point").click()
+        page.get_by_role("button", name="Queue a trial").click()
         dialog.get_by_label("heat").fill("0.5")
         dialog.get_by_label("dose").fill("0.25")
         dialog.get_by_label("Place").select_option("new")
-        dialog.get_by_role("button", name="Queue the point").click()
+        dialog.get_by_role("button", name="Queue the trial").click()
         expect(page.get_by_text("Trial 1 is queued on plate 6.")).to_be_visible()
         page.goto("/studies/controls/results")
         page.get_by_role("button", name="Paste or open a table").click()

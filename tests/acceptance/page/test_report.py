@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
@@ -160,7 +161,7 @@ def test_a_chart_waits_for_its_turn_while_the_server_is_busy(browser: Browser, s
 
     with tab(browser, site, refused=REFUSALS) as page:
         page.route("**/v1/studies/digits/importance*", refuse)
-        page.goto("/studies/digits/report")
+        page.goto("/studies/digits/report?charts=importance")
         chart = page.locator("#importance")
         expect(chart).to_contain_text("The server is busy. This chart waits for its turn.")
         expect(page.locator("#print")).to_contain_text("Preparing charts")
@@ -228,3 +229,77 @@ def test_a_report_shows_names_that_contain_markup_as_they_are(browser: Browser, 
         opened(page, "weighed")
         expect(page.get_by_role("region", name="Best point")).to_contain_text(HOSTILE)
         expect(page.locator("#front")).to_have_attribute("data-state", "shown")
+
+
+LIGANDS = [
+    *("BrettPhos", "PPh2Me", "(t-Bu)PhCPhos", "Tricyclohexylphosphine", "PPh3", "XPhos", "P(2-furyl)3"),
+    *("Methyldiphenylphosphine", "1268824-69-6", "JackiePhos", "SCHEMBL15068049", "Me2PPh"),
+]
+CHOICES = {
+    "base": ["Potassium acetate", "Potassium pivalate", "Cesium acetate", "Cesium pivalate"],
+    "ligand": LIGANDS,
+    "solvent": ["DMAc", "Butyornitrile", "Butyl ester", "p-Xylene"],
+}
+OVERLAPPING = """(chart) => {
+  const boxes = [...document.querySelectorAll(`#${chart} .plot svg text`)].map((text) => {
+    const { x, y, width, height } = text.getBBox();
+    const inset = height / 4;  // the box of a text has room above and below its letters
+    const corners = [[x, y + inset], [x + width, y + inset], [x + width, y + height - inset], [x, y + height - inset]];
+    const at = text.getScreenCTM();
+    return { text: text.textContent, corners: corners.map(([x, y]) => new DOMPoint(x, y).matrixTransform(at)) };
+  });
+  const isApart = (one, other) => one.some((corner, i) => {
+    const next = one[(i + 1) % 4];
+    const across = [corner.y - next.y, next.x - corner.x];
+    const range = (box) => {
+      const places = box.map((each) => each.x * across[0] + each.y * across[1]);
+      return [Math.min(...places), Math.max(...places)];
+    };
+    const [[low, high], [least, most]] = [range(one), range(other)];
+    return high <= least || most <= low;
+  });
+  return boxes.flatMap((one, i) => boxes.slice(i + 1).filter(({ corners }) =>
+    !isApart(one.corners, corners) && !isApart(corners, one.corners)).map(({ text }) => [one.text, text]));
+}"""
+"""The pairs of texts of a chart that overlap, also if they are rotated."""
+
+
+def many_choices(api: httpx.Client) -> None:
+    """A study in which only the ligand and the solvent matter."""
+    parameters = [
+        {"name": "heat", "kind": "ordinal", "values": [90, 105, 120], "unit": "°C"},
+        *({"name": name, "kind": "categorical", "choices": choices} for name, choices in CHOICES.items()),
+    ]
+    checked(api.post("/v1/studies", json={"id": "choices", "direction": "maximize", "parameters": parameters}))
+    draw = random.Random(1)
+    for number in range(36):
+        ligand, solvent = number % 12, draw.randrange(4)
+        point = {"heat": draw.choice((90, 105, 120)), "base": draw.choice(CHOICES["base"])}
+        point |= {"ligand": LIGANDS[ligand], "solvent": CHOICES["solvent"][solvent]}
+        value = 10 * solvent + 4 * ligand
+        checked(api.post("/v1/studies/choices/observe", json={"parameters": point, "value": value}))
+
+
+@pytest.mark.long
+def test_each_choice_has_its_name_and_no_names_overlap(browser: Browser, site: str, api: httpx.Client) -> None:
+    many_choices(api)
+    with tab(browser, site) as page:
+        opened(page, "choices", ["coverage", "contour", "slices", "parallel"])
+        for chart in ("coverage", "contour", "slices", "parallel"):
+            assert not page.evaluate(OVERLAPPING, chart), chart
+            words = page.locator(f"#{chart} .plot svg text").all_text_contents()
+            said = page.locator(f"#{chart}-said").inner_text()
+            for name in LIGANDS:
+                short = re.search(rf"(\S+…\S+) is {re.escape(name)}", said)
+                expected = re.sub(r"\s", "", short[1] if short else name)
+                assert expected in re.sub(r"\s", "", "".join(words)), (chart, name)
+        titles = page.locator("#coverage .plot svg text").all_text_contents()
+        assert {"solvent", "ligand"} <= set(titles), "the two that matter most"
+    with tab(browser, site, size=SHEET) as page:
+        opened(page, "choices", ["history"])
+        page.emulate_media(media="print")
+        table = page.get_by_role("region", name="Results")
+        assert table.evaluate("(box) => box.firstElementChild.offsetWidth <= box.clientWidth"), "it fits on paper"
+        for line in table.locator(".moment").all():
+            assert line.evaluate("(cell) => cell.getClientRects().length == 1 && cell.offsetHeight < 60")
+            assert line.evaluate("(cell) => getComputedStyle(cell).whiteSpace") == "nowrap"

@@ -137,7 +137,7 @@ def test_a_result_of_ones_own_has_a_note(browser: Browser, site: str, api: httpx
         page.goto("/studies/noted/results/1")
         expect(page.get_by_role("heading", name="Own result R1")).to_be_visible()
         page.get_by_role("button", name="Note", exact=True).click()
-        page.get_by_label("Note about this experiment").fill("turbid after an hour")
+        page.get_by_label("Note about this trial").fill("turbid after an hour")
         page.get_by_role("button", name="Save the note").click()
         expect(page.get_by_text("The note is stored.")).to_be_visible()
         expect(page.get_by_role("definition").filter(has_text="turbid after an hour")).to_be_visible()
@@ -193,7 +193,7 @@ def test_rows_of_an_export_that_is_opened_again_are_not_stored_twice(
             expect(page.get_by_role("button", name="Nothing to add")).to_be_disabled()
             assert accessible(page) == []
         page.get_by_label("Add those that are stored already").check()
-        expect(page.locator("#paste-go")).to_have_text("Add 3 results and 1 failed experiment")
+        expect(page.locator("#paste-go")).to_have_text("Add 3 results and 1 failed trial")
         lines = (tmp_path / "again.csv").read_text("utf-8-sig").replace(";7,0;", ";7,5;")
         (tmp_path / "other.csv").write_text(lines)
         opened(page, "again", tmp_path / "other.csv")
@@ -216,7 +216,7 @@ def test_undo_of_an_import_is_one_request_that_leaving_the_page_does_not_stop(
     lines = "".join(f"{20 + i},water,1,{'failed' if i == 9 else i}\n" for i in range(30))
     with tab(browser, site) as page:
         pasted(page, "undoing", "minutes,solvent,strength,value\n" + lines)
-        expect(page.get_by_text("Stored: 29 results and 1 failed experiment.")).to_be_visible()
+        expect(page.get_by_text("Stored: 29 results and 1 failed trial.")).to_be_visible()
         writes: list[str] = []
         page.on("request", lambda each: writes.append(each.url) if each.method in ("POST", "PATCH") else None)
         page.get_by_role("button", name="Undo").click()

@@ -24,7 +24,7 @@ def entered(page: Page, trial: int, value: str, **changes: str) -> None:
     """Enter a result, at a point of which some values differ."""
     page.goto(f"/studies/oven/trials/{trial}")
     page.get_by_label("Result", exact=True).fill(value)
-    page.get_by_text("A different point was evaluated").click()
+    page.get_by_text("The conditions differed").click()
     for name, typed in changes.items():
         page.locator("#trial").get_by_label(name, exact=True).fill(typed)
     page.get_by_role("button", name="Save the result").click()
@@ -40,7 +40,7 @@ def test_values_are_shown_as_a_person_sets_them_and_stored_exactly(
         checked(api.post("/v1/studies/oven/trials", json={"parameters": point}))
     with tab(browser, site) as page:
         page.goto("/studies/oven/trials/1")
-        page.get_by_text("A different point was evaluated").click()
+        page.get_by_text("The conditions differed").click()
         typed = {name: page.locator("#trial").get_by_label(name, exact=True).input_value() for name in POINTS[0]}
         assert typed == {"heat": "84.1", "rate": "1.23e-5", "depth": "-12300"}
         entered(page, 1, "3")

@@ -266,14 +266,14 @@ def test_a_table_of_a_spreadsheet_is_looked_at_before_it_is_stored(
         page.get_by_role("button", name="Back").click()  # the columns stay as they were assigned
         page.get_by_role("button", name="Check first").click()
         expect(page.locator("#paste-said")).to_have_text(
-            "3 results and 1 failed experiment will be added. 1 line has no result that counts and is left out."
+            "3 results and 1 failed trial will be added. 1 line has no result that counts and is left out."
         )
         expect(page.locator("#paste-columns")).to_contain_text("Note from “Remark”")
         assert accessible(page) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         expect(page.locator("#paste-table tbody tr").first).to_contain_text("80.5")
-        page.get_by_role("button", name="Add 3 results and 1 failed experiment").click()
-        expect(page.get_by_text("Stored: 3 results and 1 failed experiment.")).to_be_visible()
+        page.get_by_role("button", name="Add 3 results and 1 failed trial").click()
+        expect(page.get_by_text("Stored: 3 results and 1 failed trial.")).to_be_visible()
         expect(page.locator("#rows tbody tr")).to_have_count(4)
         expect(page.locator("#rows tbody tr", has_text="leak")).to_contain_text("failed")
         expect(page.locator("#rows .noted", has_text="turbid")).to_have_count(1)
@@ -323,10 +323,10 @@ def test_a_file_that_is_saved_gives_the_same_results_in_a_new_study(
         page.get_by_role("button", name="Paste or open a table").click()
         page.get_by_label("File:").set_input_files(file)
         expect(page.locator("#paste-said")).to_have_text(
-            "6 results and 1 failed experiment will be added. 2 lines have no result that counts and are left out."
+            "6 results and 1 failed trial will be added. 2 lines have no result that counts and are left out."
         )
-        page.get_by_role("button", name="Add 6 results and 1 failed experiment").click()
-        expect(page.get_by_text("Stored: 6 results and 1 failed experiment.")).to_be_visible()
+        page.get_by_role("button", name="Add 6 results and 1 failed trial").click()
+        expect(page.get_by_text("Stored: 6 results and 1 failed trial.")).to_be_visible()
     assert results(api, "again") == results(api, "suzuki")
     (failed,) = checked(api.get("/v1/studies/again/trials?state=failed"))["items"]
     assert failed["reason"] == "the flask broke"

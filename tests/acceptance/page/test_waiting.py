@@ -26,15 +26,15 @@ def test_a_person_waits_for_the_model_or_takes_a_quasi_random_point(browser: Bro
         assert refused.headers["Retry-After"]
         with tab(browser, address, refused=(503,)) as page:
             page.goto("/studies/slow")
-            page.get_by_role("button", name="Next experiment").click()
-            page.get_by_role("button", name="Get the next point").click()
+            page.get_by_role("button", name="Next trial").click()
+            page.get_by_role("button", name="Get the next trial").click()
             waiting = page.get_by_role("dialog", name="Waiting for the model")
-            expect(waiting).to_contain_text(re.compile(r"The model is choosing your point: \d+\ss\."))
+            expect(waiting).to_contain_text(re.compile(r"The model is choosing your trial: \d+\ss\."))
             assert not accessible(page)
             assert not checked(api.get("/v1/studies/slow/trials"))["items"]
-            waiting.get_by_role("button", name="Take a quasi-random point").click()
+            waiting.get_by_role("button", name="Take a quasi-random trial").click()
             page.wait_for_url("**/trials/1")
-            expect(page.get_by_text("This point is reserved for you.")).to_be_visible()
+            expect(page.get_by_text("This trial is reserved for you.")).to_be_visible()
         (trial,) = checked(api.get("/v1/studies/slow/trials"))["items"]
         assert trial["origin"] == "fallback"
 
@@ -48,8 +48,8 @@ def test_a_request_that_a_person_cancels_reserves_no_trial(browser: Browser, tmp
         with tab(browser, address, refused=(503,)) as page:
             page.goto("/studies/slow")
             held: list[Route] = []
-            page.get_by_role("button", name="Next experiment").click()
-            page.get_by_role("button", name="Get the next point").click()
+            page.get_by_role("button", name="Next trial").click()
+            page.get_by_role("button", name="Get the next trial").click()
             waiting = page.get_by_role("dialog", name="Waiting for the model")
             expect(waiting).to_be_visible()
 
@@ -63,9 +63,9 @@ def test_a_request_that_a_person_cancels_reserves_no_trial(browser: Browser, tmp
             else:
                 page.keyboard.press("Escape")
             expect(waiting).to_be_hidden()
-            expect(page.get_by_role("button", name="Get the next point")).to_be_enabled()
+            expect(page.get_by_role("button", name="Get the next trial")).to_be_enabled()
             (route,) = held
             route.continue_(post_data='{"fallback": true}')
-            expect(page.get_by_text("The point arrived after you had cancelled.")).to_be_visible()
+            expect(page.get_by_text("The trial arrived after you had cancelled.")).to_be_visible()
         (trial,) = checked(api.get("/v1/studies/slow/trials"))["items"]
         assert trial["state"] == "released"

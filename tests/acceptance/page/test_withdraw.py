@@ -46,8 +46,8 @@ def test_a_suggestion_is_declined_with_its_reason_and_taken_back(
         expect(heading).to_contain_text("to try again")
         decline(page, "still none")
         expect(heading).to_contain_text("withdrawn")
-        page.get_by_role("button", name="Next experiment").click()
-        page.get_by_role("button", name="Get the next point").click()
+        page.get_by_role("button", name="Next trial").click()
+        page.get_by_role("button", name="Get the next trial").click()
         page.wait_for_url("**/trials/2")
         assert page.locator(".point tbody").inner_text()
         page.goto(f"/studies/{study}")
@@ -91,8 +91,8 @@ def test_a_point_that_the_model_did_not_choose_says_so(browser: Browser, site: s
     with tab(browser, site) as page:
         page.route("**/suggest", degrade)
         page.goto("/studies/degraded")
-        page.get_by_role("button", name="Next experiment").click()
-        page.get_by_role("button", name="Get the next point").click()
+        page.get_by_role("button", name="Next trial").click()
+        page.get_by_role("button", name="Get the next trial").click()
         page.wait_for_url("**/trials/1")
         expect(page.get_by_text("The model did not answer in time, so it is quasi-random.")).to_be_visible()
 

@@ -33,10 +33,10 @@ def test_a_study_is_created_with_names_units_and_hours(browser: Browser, site: s
             "a number from 20 to 120 °C, called “Bath temperature” in steps of 1"
         )
         page.get_by_text("More", exact=True).click()
-        page.get_by_label("Time for one experiment").fill("2 weeks")
+        page.get_by_label("Reservation of a trial").fill("2 weeks")
         page.get_by_role("button", name="Create the study").click()
         expect(page.locator(".fault").filter(has_text="Write it as in 90 min, 8 h or 2 d")).to_be_visible()
-        page.get_by_label("Time for one experiment").fill("1,5 h")
+        page.get_by_label("Reservation of a trial").fill("1,5 h")
         page.get_by_role("button", name="Create the study").click()
         expect(page.get_by_label("Largest possible result")).to_be_focused()
         page.get_by_label("Smallest possible result").fill("0")

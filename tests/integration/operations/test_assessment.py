@@ -212,7 +212,7 @@ def test_latest_trial_has_its_purpose_and_outcome(running: Service) -> None:
     assert open_ is not None
     assert (open_.trial, open_.state, open_.phase, open_.expected) == (5, "active", trial.phase, trial.expected)
     assert "expected" not in open_.text  # with so few results
-    assert assessment(running, "s").standing == "1 trial is being evaluated."
+    assert assessment(running, "s").standing == "1 trial is running."
     observe(running, "s", Failure(5))
     failed = assessment(running, "s").latest
     assert failed is not None
@@ -292,7 +292,7 @@ def test_complete_and_paused_studies_give_the_reason(running: Service) -> None:
     assert assessment(running, "s").standing.startswith("The budget is used up")
     change(running, "s", {"budget": 9})
     change(running, "s", {"state": "paused"})
-    assert assessment(running, "s").standing.startswith("Paused: no new points")
+    assert assessment(running, "s").standing.startswith("Paused: no new trials")
 
 
 def test_a_study_that_a_user_ended_has_not_used_up_its_budget(running: Service) -> None:
@@ -672,8 +672,8 @@ def test_choices_are_compared_by_what_the_results_show(running: Service, directi
     found = assessment(running, "s").findings
     assert found is not None
     first, *rest = found.text.splitlines()
-    good = "is probably best, about as good: [XS]Phos, not ruled out: untried; 2 others are worse"
-    assert re.fullmatch(rf"ligand matters most. [XS]Phos {good}.", first)
+    good = "Best: [XS]Phos. About as good: [XS]Phos. Worse: PPh3, dppf. Not ruled out: untried"
+    assert re.fullmatch(rf"ligand matters most. {good}.", first)
     assert rest[-1] == "Never tried: ligand untried."
 
 
@@ -699,12 +699,64 @@ def test_a_choice_is_called_worse_only_with_comparable_results(running: Service)
     def told() -> str:
         found = assessment(running, "s").findings
         assert found is not None
-        return next(line for line in found.text.splitlines() if "is probably best" in line)
+        return next(line for line in found.text.splitlines() if line.startswith("solvent"))
 
-    assert told().endswith(", hardly tried near the best point: DMAc; 1 other is worse.")
+    assert told().endswith(" Worse: water. Hardly tried with the other best settings: DMAc.")
     point = {"solvent": "DMAc", "ligand": "XPhos", "temperature": 60}
     observe_batch(running, "s", [Value(value, parameters=point) for value in (35.0, 35.5, 34.5)])
-    assert told().endswith("; 2 others are worse.")
+    assert told().endswith(" Worse: water, DMAc.")
+
+
+@pytest.mark.parametrize(("direction", "seed"), [("minimize", 0), ("maximize", 1), ("minimize", 2)])
+def test_where_a_number_is_good_follows_from_the_results(running: Service, direction: str, seed: int) -> None:
+    """Of a function with a known optimum: the best value is near it, and at the named ends it is indeed worse."""
+    rng = np.random.default_rng(seed)
+    optimum, sign = rng.uniform(-3.4, -1.6), 1.0 if direction == "maximize" else -1.0
+    rate = {"name": "rate", "kind": "float", "low": 1e-5, "high": 1, "scale": "log", "unit": "1/s"}
+
+    def loss(exponent: float) -> float:
+        return float((exponent - optimum) ** 2)
+
+    create(running, definition(parameters=[rate, LAB[0]], direction=direction))
+    exponents = rng.uniform(-5, 0, 40)
+    points = [{"rate": 10.0**each, "temperature": round(rng.uniform(20, 100))} for each in exponents]
+    values = [-sign * (loss(each) + 0.05 * rng.normal()) for each in exponents]
+    observe_batch(running, "s", [Value(value, parameters=at) for value, at in zip(values, points, strict=True)])
+    found = assessment(running, "s").findings
+    assert found is not None
+    number = r"([\d.]+)\N{NO-BREAK SPACE}1/s"
+    told = re.search(
+        rf"^rate matters most\. Best near {number}; worse below {number} and above {number}.$", found.text, re.M
+    )
+    assert told, found.text
+    best, low, high = (math.log10(float(each)) for each in told.groups())
+    assert abs(best - optimum) < 0.3
+    assert low < optimum < high
+    extent = max(values) - min(values)
+    assert min(loss(low), loss(high)) > 0.07 * extent, "worse by a tenth of the range of all results, or nearly"
+    assert max(loss(low), loss(high)) < 0.3 * extent, "not only far from the optimum"
+
+
+def test_where_a_number_is_worse_is_said_only_where_it_is_so(running: Service) -> None:
+    """Above 60 °C, nothing changes, and of ordered values, the good and the worse ones are named."""
+    pressure = {"name": "pressure", "kind": "ordinal", "values": [1, 5, 10], "unit": "bar"}
+    create(running, definition(parameters=[LAB[0] | {"unit": "°C"}, pressure], direction="maximize"))
+    rng = np.random.default_rng(3)
+    batch = []
+    for number in range(36):
+        temperature, bar = round(rng.uniform(20, 100)), (1, 5, 10)[number % 3]
+        value = min(temperature, 60) - 20.0 * (bar == 1) + 0.3 * rng.normal()
+        batch.append(Value(round(value, 1), parameters={"temperature": temperature, "pressure": bar}))
+    observe_batch(running, "s", batch)
+    found = assessment(running, "s").findings
+    assert found is not None
+    told = re.search(r"temperature matters \w+\. Best near (\d+)\W°C; worse below (\d+)\W°C\.", found.text)
+    assert told, found.text
+    assert float(told[1]) > 55
+    assert 40 < float(told[2]) < 60
+    assert re.search(
+        r"pressure matters [\w ]+\. Best: (5|10)\Wbar\. About as good: (5|10)\Wbar\. Worse: 1\Wbar\.", found.text
+    )
 
 
 def test_parameter_that_matters_at_the_best_point_is_not_called_idle(running: Service) -> None:

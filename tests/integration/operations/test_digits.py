@@ -144,7 +144,7 @@ def test_what_is_possible_counts_from_what_the_model_expects_at_the_recommended_
     yields = replace(possible, gap=18.0, quantity=YIELD, sign=1.0, expected=78.4, extent=90.0)
     assert "no point is better than 96\xa0% on average (now 78\xa0%)" in words.outlook(found, 60, "", yields)
     assert words.outlook(found, 60, "", possible, is_over=True).startswith(
-        "The study has ended: it issues no new points."
+        "The study has ended: it issues no new trials."
     )
 
 

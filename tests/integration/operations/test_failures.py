@@ -31,7 +31,7 @@ def test_failures_at_one_end_are_named_with_the_probability_of_chance() -> None:
     assert told(bad, good) == "", "4 / 220 is more than 1%"
     bad += at("Pd", 90)
     assert told(bad, good) == (
-        "4 of 13 experiments failed, all with Pressure of at least 50.5\xa0bar; none succeeded there "
+        "4 of 13 trials failed, all with Pressure of at least 50.5\xa0bar; none succeeded there "
         "(by chance: at most 0.56%)."
     )
     assert told(good[:4], bad + good[4:]) == ""

@@ -17,7 +17,13 @@ from adabkb_service.contract.analysis import ParameterImportance, Slice, Validat
 from adabkb_service.contract.answers import MetricPrediction, NoGap, Prediction, Study, Trial
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.front import Front
-from adabkb_service.contract.parameters import Parameter
+from adabkb_service.contract.parameters import (
+    CategoricalParameter,
+    FloatParameter,
+    IntParameter,
+    OrdinalParameter,
+    Parameter,
+)
 from adabkb_service.contract.quantities import Quantity, room
 from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.answers import INTERVAL
@@ -28,6 +34,7 @@ from adabkb_service.operations.model import assessment_in_words as words
 from adabkb_service.operations.model.choices import Judged, judged, largest_change, with_comparable_results
 from adabkb_service.operations.model.failures import where_failed
 from adabkb_service.operations.model.front import front
+from adabkb_service.operations.model.good_ranges import GoodRange, good_range
 from adabkb_service.operations.model.predict import model_reason, row
 from adabkb_service.operations.model.range_ends import range_ends
 from adabkb_service.operations.model.unusual import APART
@@ -54,7 +61,7 @@ POOR = 0.85
 """The model predicts poorly if its mean error, divided by that of the median of the other results, is at least this.
 With 20 results of pure noise, 90% of these ratios are at least this large."""
 FEW_CHOICES = 3
-"""A parameter with at most this many choices has no sentence of its own: a chart shows its choices."""
+"""A parameter that is not known to matter and has at most this many choices has no sentence: a chart shows them."""
 IDLE = 0.2
 """A parameter hardly matters only if the 90% intervals along it, at the recommended point, exclude a change of this
 share of the range of all results."""
@@ -90,7 +97,10 @@ class _Facts:
     idle: set[str] = field(default_factory=set)
     """Parameters that are known to hardly matter, also at the recommended point."""
     choices: dict[str, Judged] = field(default_factory=dict)
-    """By parameter with more than ``FEW_CHOICES`` choices: which choices are good and which are worse."""
+    """By parameter that matters, or with more than ``FEW_CHOICES`` choices: which choices are good and which are
+    worse."""
+    ranges: dict[str, GoodRange] = field(default_factory=dict)
+    """By numerical parameter that matters: where it is good."""
     failures: str = ""
     """Where all failures lie, in words."""
     unseen: int = 0
@@ -245,17 +255,24 @@ def _ask_about_parameters(service: Service, facts: _Facts, found: Assessed) -> N
         return
     extent = spread.high - spread.low
     idle = {each.name for each in facts.importances[""] if words.hardly_matters(each)}
+    important = set(words.important(facts.importances[""]))
     left_out = set(context_of(definition.parameters))
     left_out |= {each.name for each in definition.parameters if each.kind == "catalogue"}
     listed: dict[str, Slice] = {}
     for each in definition.parameters:
-        is_listed = each.kind == "categorical" and len(each.choices) > FEW_CHOICES and each.when is None
+        choices = _choices(each)
+        is_listed = len(choices) > (0 if each.name in important else FEW_CHOICES) and each.when is None
+        number = each if each.name in important and isinstance(each, FloatParameter | IntParameter) else None
         is_described = each.name in found.recommended and each.name not in left_out
-        if not (is_described and (is_listed or each.name in idle)):
+        if not (is_described and (is_listed or number is not None or each.name in idle)):
             continue
         along = analysis.slice_through(service, facts.row.id, [each.name], None, {})
         if each.name in idle and largest_change(along.predictions) < IDLE * extent:
             facts.idle.add(each.name)
+        elif number is not None:
+            good = good_range(number, along.axes[0].values, along.predictions, definition.sign, extent)
+            if good is not None:
+                facts.ranges[each.name] = good
         elif is_listed:
             listed[each.name] = along
     if not listed:
@@ -270,6 +287,13 @@ def _ask_about_parameters(service: Service, facts: _Facts, found: Assessed) -> N
         known = judged(along.axes[0].values, along.predictions, best, definition.sign, extent, compared)
         if known is not None:
             facts.choices[name] = known
+
+
+def _choices(parameter: Parameter) -> Sequence[Any]:
+    """Return the choices of a parameter, or its ordered values; none of other parameters."""
+    if isinstance(parameter, CategoricalParameter):
+        return parameter.choices
+    return parameter.values if isinstance(parameter, OrdinalParameter) else ()
 
 
 def _partners(facts: _Facts) -> list[Parameter]:
@@ -376,7 +400,13 @@ def _findings(facts: _Facts) -> answers.Findings | None:
     untried = {} if facts.model is None else facts.model.untried
     untried = {name: choices for name, choices in untried.items() if name not in known}
     text = words.findings(
-        facts.importances, untried, facts.names, facts.idle, facts.choices, is_early=facts.has_few_results
+        facts.importances,
+        untried,
+        facts.names,
+        facts.idle,
+        facts.choices,
+        facts.ranges,
+        is_early=facts.has_few_results,
     )
     text = "\n".join(filter(None, [facts.failures, text]))
     return answers.Findings(text=text, importances=facts.importances, untried=untried) if text else None

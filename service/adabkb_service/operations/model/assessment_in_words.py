@@ -13,11 +13,13 @@ from adabkb_service.contract.assessment import Outlook, Range, Repetitions
 from adabkb_service.contract.front import Front
 from adabkb_service.contract.quantities import UNNAMED, Quantity, in_points, with_unit
 from adabkb_service.engine.wording import decimals
-from adabkb_service.errors import MAX_NAME_LENGTH, shortened, shown
+from adabkb_service.errors import MAX_NAME_LENGTH, shortened
 from adabkb_service.operations.model.choices import Judged
+from adabkb_service.operations.model.good_ranges import GoodRange
 from adabkb_service.operations.model.range_ends import RangeEnd
 from adabkb_service.operations.words.digits import Digits, difference
 from adabkb_service.operations.words.labels import Labels
+from adabkb_service.operations.words.values_in_words import shown
 from adabkb_service.operations.words.wording import FINEST, written
 
 MATTERS = 0.05
@@ -31,7 +33,7 @@ NOT_YET = "It is probably too early to stop."
 UNRELIABLE = (
     "The model predicts results hardly better than their median does, so nobody can say yet how much can be gained."
 )
-OVER = "The study has ended: it issues no new points."
+OVER = "The study has ended: it issues no new trials."
 NO_GROWTH = "brought no noticeably better compromise."
 LITTLE_GROWTH = 5e-4
 """The relative increase of the hypervolume that is not noticeable."""
@@ -223,6 +225,7 @@ def findings(
     names: Labels,
     idle: Collection[str] = (),
     choices: Mapping[str, Judged] = MappingProxyType({}),
+    ranges: Mapping[str, GoodRange] = MappingProxyType({}),
     *,
     is_early: bool,
 ) -> str:
@@ -235,20 +238,23 @@ def findings(
         names: the names of the study.
         idle: the parameters that are known to hardly matter.
         choices: what is known of the choices of parameters.
+        ranges: where numerical parameters are good.
         is_early: whether there are too few results to compare parameters. The next result may change their order.
     """
-    found = [line for name, rows in importances.items() for line in _matter(name, rows, names, idle, choices)]
+    good = {name: _best_choice(name, each, names) for name, each in choices.items()}
+    good |= {name: _best_range(name, each, names) for name, each in ranges.items()}
+    found = [line for name, rows in importances.items() for line in _matter(name, rows, names, idle, good)]
     if is_early and any(found):
         found = ["It is too early to say which parameters matter."]
-    told = {name for rows in importances.values() for name in _important(rows)}
-    found += [_compared(name, each, names) for name, each in choices.items() if name not in told or is_early]
+    told = {name for rows in importances.values() for name in important(rows)}
+    found += [f"{names.parameter(name)}. {good[name]}" for name in choices if name not in told or is_early]
     if untried:
         found.append(f"Never tried: {'; '.join(_choices(name, left, names) for name, left in untried.items())}.")
     return "\n".join(filter(None, found))
 
 
 def _choices(name: str, left: Sequence[Any], names: Labels) -> str:
-    return f"{names.parameter(name)} {_some(left)}"
+    return f"{names.parameter(name)} {_some(left, name, names)}"
 
 
 def matters(each: ParameterImportance) -> bool:
@@ -261,32 +267,38 @@ def hardly_matters(each: ParameterImportance) -> bool:
     return each.total + 2.0 * each.total_error < MATTERS
 
 
-def _compared(name: str, found: Judged, names: Labels) -> str:
-    """Return which choices of a parameter are good, which are not known to be, and how many are worse."""
-    return f"{names.parameter(name)}: {_good(found)}"
+def _best_choice(name: str, found: Judged, names: Labels) -> str:
+    """Return sentences about which choice is best, and which others are good, worse or not known to be either."""
+    parts = {
+        "Best": [found.best],
+        "About as good": found.good,
+        "Worse": found.worse,
+        "Not ruled out": found.unknown,
+        "Hardly tried with the other best settings": found.hardly,
+    }
+    return " ".join(f"{what}: {_some(each, name, names)}." for what, each in parts.items() if each)
 
 
-def _good(found: Judged) -> str:
-    sentence = f"{_some([found.best])} is probably best"
-    if found.good:
-        sentence += f", about as good: {_some(found.good)}"
-    if found.unknown:
-        sentence += f", not ruled out: {_some(found.unknown)}"
-    if found.hardly:
-        sentence += f", hardly tried near the best point: {_some(found.hardly)}"
-    if found.worse:
-        sentence += f"; {len(found.worse)} {'other is' if len(found.worse) == 1 else 'others are'} worse"
-    return f"{sentence}."
+def _best_range(name: str, found: GoodRange, names: Labels) -> str:
+    """Return a sentence about where a parameter is good, and where it is worse."""
+    ends = {"below": found.low, "above": found.high}
+    worse = [f"{side} {_value(name, end, names)}" for side, end in ends.items() if end is not None]
+    return f"Best near {_value(name, found.best, names)}; worse {' and '.join(worse)}."
 
 
-def _some(choices: Sequence[Any]) -> str:
+def _some(choices: Sequence[Any], parameter: str, names: Labels) -> str:
     listed = choices[:MAX_CHOICES]
-    named = [shortened(each, MAX_NAME_LENGTH) if isinstance(each, str) else shown(each) for each in listed]
+    named = [_value(parameter, each, names) for each in listed]
     more = f" and {len(choices) - MAX_CHOICES} more" if len(choices) > MAX_CHOICES else ""
     return f"{', '.join(named)}{more}"
 
 
-def _important(rows: Sequence[ParameterImportance]) -> list[str]:
+def _value(parameter: str, value: Any, names: Labels) -> str:
+    known = names.parameters.get(parameter)
+    return with_unit(shortened(shown(value), MAX_NAME_LENGTH), known.unit if known else None)
+
+
+def important(rows: Sequence[ParameterImportance]) -> list[str]:
     """Return the names of the most important parameters, in order."""
     return [each.name for each in sorted(rows, key=lambda each: -each.total) if matters(each)][:MAX_NAMED]
 
@@ -296,16 +308,16 @@ def _matter(
     rows: Sequence[ParameterImportance],
     names: Labels,
     known_idle: Collection[str],
-    choices: Mapping[str, Judged],
+    good: Mapping[str, str],
 ) -> Iterator[str]:
     """Yield a line for each important parameter, and one for those that hardly matter."""
     of = f" for {names.metric(objective)}" if objective else ""
-    important = _important(rows)
-    for name, rank in zip(important, RANKS, strict=False):
-        good = f" {_good(choices[name])}" if name in choices else ""
-        yield f"{names.parameter(name)} matters {rank}{of}.{good}"
+    first = important(rows)
+    for name, rank in zip(first, RANKS, strict=False):
+        end = f". {good[name]}" if name in good else "."
+        yield f"{names.parameter(name)} matters {rank}{of}{end}"
     idle = [names.parameter(each.name) for each in rows if each.name in known_idle]
-    if important and idle:
+    if first and idle:
         verb = "matters" if len(idle) == 1 else "matter"
         yield f"{' and '.join(idle)} hardly {verb}." if len(idle) <= MAX_NAMED else f"{len(idle)} hardly matter."
 

@@ -67,10 +67,10 @@ def judged(
     for value in values:
         if value == best:
             continue
-        behind, half = _behind(top, known[repr(value)], sign)
-        if behind - half > 0.0:
+        difference, half = behind(top, known[repr(value)], sign)
+        if difference - half > 0.0:
             (found.worse if repr(value) in compared else found.hardly).append(value)
-        elif behind + half < CLOSE * extent:
+        elif difference + half < CLOSE * extent:
             found.good.append(value)
         else:
             found.unknown.append(value)
@@ -113,7 +113,7 @@ def largest_change(predictions: Sequence[Prediction]) -> float:
     return max(max(highs) - min(means), max(means) - min(lows))
 
 
-def _behind(top: Prediction, other: Prediction, sign: float) -> tuple[float, float]:
+def behind(top: Prediction, other: Prediction, sign: float) -> tuple[float, float]:
     """Return how much worse a choice is than the best one, and half the width of the interval of this difference. It
     follows from the lower half of the best choice's interval and the upper half of the other's."""
     at, there = sign * (top.mean or 0.0), sign * (other.mean or 0.0)

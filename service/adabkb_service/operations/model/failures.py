@@ -32,7 +32,7 @@ def where_failed(parameters: Sequence[Parameter], failed: Sequence[Point], succe
     where = next((told for each in parameters for told in _separate(each, failed, succeeded)), None)
     if where is None:
         return ""
-    whole = f"{len(failed)} of {count} experiments failed, all {where}"
+    whole = f"{len(failed)} of {count} trials failed, all {where}"
     return f"{whole}; none succeeded there (by chance: {_percent(chance)})."
 
 

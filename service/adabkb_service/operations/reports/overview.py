@@ -20,7 +20,7 @@ from adabkb_service.engine.simplex import with_shares_given_way
 from adabkb_service.engine.space import Space
 from adabkb_service.operations.model import analysis, coverage
 from adabkb_service.operations.model.density import density
-from adabkb_service.operations.model.records import Found, Records
+from adabkb_service.operations.model.records import Course, Found, Records
 from adabkb_service.operations.model.sample import sampled
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.words.ending import EndedEarly, ended_early
@@ -47,7 +47,7 @@ class StudyLine:
     study: overview.ListedStudy
     state: str
     """The state, or ``ending`` if the study issues no more new points, but has trials without a result."""
-    records: Found
+    course: Course
     owner: str | None
     """None if no token is required, or if the study has no owner."""
 
@@ -107,7 +107,9 @@ class Overview:
             rows = overview.page_of_studies(connection, text, state, offset, limit, *conditions)
             counts = overview.count_studies(connection, text, *conditions)
             owners = grants.owners(connection, [row.id for row in rows])
-            lines = [StudyLine(row, _state(row), self._records.of(connection, row), owners.get(row.id)) for row in rows]
+            lines = [
+                StudyLine(row, _state(row), self._records.course(connection, row), owners.get(row.id)) for row in rows
+            ]
         return StudyList(lines, counts)
 
     def table(

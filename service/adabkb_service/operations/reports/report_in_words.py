@@ -27,7 +27,7 @@ CHANGES = {
     "resumed": "Resumed",
     "completed": "Complete",
 }
-QUESTIONS = ("Is it going well?", "Why this point?", "What was learned?", "Can I stop?")
+QUESTIONS = ("Is it going well?", "Why this trial?", "What was learned?", "Can I stop?")
 """What the parts of an assessment answer, in its order; ``assets/assessment.js`` asks the same."""
 OF_TRIALS = {
     "failed": "failed",
@@ -39,6 +39,9 @@ OF_TRIALS = {
 PART = r"[\N{MINUS SIGN}-]?\d[\d\N{NARROW NO-BREAK SPACE}]*(\.\d+)?(e[+\N{MINUS SIGN}-]?\d+)?"
 NUMBER = re.compile(rf"{PART}( ?± ?{PART})?")
 """A number, perhaps with its error. A text of digits and hyphens, such as 1268824-69-6, is not a number."""
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
+MAX_UNBROKEN = 11
+"""The maximum length of a word that is not broken on paper, unless its table would be too wide."""
 MAX_WORKERS = 6
 """The maximum number of workers that a summary names."""
 REASONS = {
@@ -247,6 +250,16 @@ def without_empty(study: answers.Study, head: list[str], rows: list[list[str]]) 
 def is_number(cell: str) -> bool:
     """Return whether a cell is a number, perhaps with its error, which is aligned to the right."""
     return NUMBER.fullmatch(cell) is not None
+
+
+def is_moment(cell: str) -> bool:
+    """Return whether a cell is a time, which has no line break."""
+    return MOMENT.fullmatch(cell) is not None
+
+
+def has_long_word(cell: str) -> bool:
+    """Return whether a cell has a word that may be broken, so that its table fits on paper."""
+    return any(len(word) > MAX_UNBROKEN for word in cell.split())
 
 
 def _when(line: Line) -> datetime | None:

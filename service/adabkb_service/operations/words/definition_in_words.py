@@ -135,7 +135,7 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
     yield "Noise of a result", _noise(study)
     yield (
         "Reservation",
-        f"{duration(study.lease_seconds)}; after {study.max_attempts} without a result, the trial fails",
+        f"{duration(study.lease_seconds)}; a trial fails after {study.max_attempts} of them without a result",
     )
     if study.failure_limit is not None:
         yield "Pauses", f"after {study.failure_limit} failures in a row"

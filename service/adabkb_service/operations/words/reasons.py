@@ -6,16 +6,16 @@ from collections.abc import Mapping
 
 REASONS: Mapping[str, str] = {
     "budget": "The budget is used up.",
-    "exhausted": "Every point of the space has been issued.",
+    "exhausted": "All conditions of the space have been issued.",
     "converged": "The study has converged: according to the model, further trials gain little.",
     "no_gain": "The last results brought no improvement, so the study ended by its rule no_gain_for.",
     "gain_unlikely": "According to the model, further trials gain less than the study's rule requires, so it ended.",
     "failures": "Paused, because too many trials in a row failed. Remove the cause, then resume.",
-    "pending_limit": "No new point until an unfinished trial has its result.",
-    "paused": "Paused: no new points are issued. Results are still accepted.",
-    "fixed_exhausted": "Every point with these fixed values has been issued.",
+    "pending_limit": "No new trial until an unfinished trial has its result.",
+    "paused": "Paused: no new trials are issued. Results are still accepted.",
+    "fixed_exhausted": "All conditions with these fixed values have been issued.",
     "plate_full": "The plate is full. The next request begins a new one.",
-    "no_plate_left": "The budget allows no other plate. The last plate still has room for points with its values.",
+    "no_plate_left": "The budget allows no other plate. The last plate still has room for trials with its values.",
 }
 """Why there are no new points, or fewer than requested."""
 LATE = "max_attempts"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adabkb_service.contract.answers import Study
 from adabkb_service.operations.words.ending import EndedEarly
 from adabkb_service.operations.words.reasons import REASONS
-from adabkb_service.operations.words.wording import FINAL, counted_plates
+from adabkb_service.operations.words.wording import FINAL, IDLE, counted_plates
 
 
 def state_in_words(study: Study, ended: EndedEarly | None = None) -> str:
@@ -17,7 +17,7 @@ def state_in_words(study: Study, ended: EndedEarly | None = None) -> str:
     """
     if study.model.status == "degraded":
         return (
-            "The model has failed, so new points are spread evenly instead of chosen by it. Results are safe. The "
+            "The model has failed, so new trials are spread evenly instead of chosen by it. Results are safe. The "
             "events show the error."
         )
     if study.reason is None:
@@ -39,9 +39,9 @@ def _counted(trials: int) -> str:
 
 def _open(study: Study) -> str:
     if study.counts.active:
-        return f"{_counted(study.counts.active)} being evaluated."
+        return f"{_counted(study.counts.active)} running."
     if study.counts.observations:
-        return "No trial is reserved now."
+        return IDLE
     if not study.counts.failed:
         return "No trial has been issued yet."
     trials = "The only trial has" if study.counts.failed == 1 else f"All {study.counts.failed} trials have"

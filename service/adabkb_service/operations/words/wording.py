@@ -76,6 +76,8 @@ KINDS: Mapping[str, str] = {
 """The kinds of rows by which the table of results can be filtered."""
 FINAL = ("budget", "exhausted", "no_gain", "gain_unlikely")
 """The reasons for which a study issues no more new points while it has unfinished trials."""
+IDLE = "No trial is running."
+"""The state of a study with results, which pages leave out."""
 FINEST = 15
 """The maximum number of decimals of a prediction. The number depends on its standard deviation."""
 FEW_DIGITS = 4

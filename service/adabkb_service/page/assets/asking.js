@@ -1,14 +1,16 @@
-// The form for the next experiment, opened with some values held fixed.
+// The form for the next trial, opened with some values held fixed.
 
 import { every, holder, ifThere } from "./elements.js";
 
-/** Open the form for the next experiment with these values held fixed, if this person may ask for one.
+/** Open the form for the next trial with these values held fixed, if this person may ask for one.
  * @param {Record<string, unknown>} values
  */
 export function askWith(values) {
   const [dialog, button] = [ifThere("ask", HTMLDialogElement), ifThere("do-ask", HTMLButtonElement)];
   if (!dialog || !button) return;
   button.click();
+  const count = ifThere("ask-count", HTMLInputElement);
+  if (count) count.value = ""; // one trial with these values
   for (const field of every(dialog, "[data-group=fixed]", HTMLElement)) {
     if (!(field instanceof HTMLInputElement || field instanceof HTMLSelectElement)) continue;
     const value = values[field.name];

@@ -9,7 +9,7 @@ import { inUnit, numbered, shown, titled } from "./words.js";
 /** @type {[string, "progress" | "latest" | "findings" | "outlook"][]} */
 const QUESTIONS = [
   ["Is it going well?", "progress"],
-  ["Why this point?", "latest"],
+  ["Why this trial?", "latest"],
   ["What was learned?", "findings"],
   ["Can I stop?", "outlook"],
 ];
@@ -187,7 +187,7 @@ function lines(all) {
   return [...all.slice(0, MAX_LINES).map(each), made("details", {}, made("summary", {}, "more"), ...rest)];
 }
 
-/** A button that opens the form for the next experiment with these values held fixed.
+/** A button that opens the form for the next trial with these values held fixed.
  * @param {string} label
  * @param {Record<string, unknown>} fixed
  */

@@ -286,7 +286,7 @@ export class Chart {
   /** @param {Drawn} made */
   show({ option, said, height }) {
     this.tell("shown", said);
-    if (height) this.plot.style.height = `${height}px`;
+    this.plot.style.height = height ? `${height}px` : "";
     if (!this.chart) {
       this.chart = echarts.init(this.plot, null, { renderer: this.isPrinted ? "svg" : "canvas" });
       if (this.select) this.chart.on("click", this.select);

@@ -56,7 +56,7 @@ const NOTHING = new Set([
   "notdetermined",
   "?",
 ]);
-/** Texts of cells of failed experiments. */
+/** Texts of cells of failed trials. */
 const FAILED = new Set(["failed", "fail", "failure", "fehlgeschlagen", "misslungen"]);
 
 /** A name without case, spaces, units and signs.
@@ -112,7 +112,7 @@ const bare = (cell) =>
  */
 export const isNothing = (cell) => NOTHING.has(bare(cell));
 
-/** Whether a cell states that the experiment failed.
+/** Whether a cell states that the trial failed.
  * @param {string} cell
  */
 export const isFailure = (cell) => FAILED.has(bare(cell));

@@ -91,6 +91,12 @@ function begun(ink) {
 const across = (ink, name, more = {}) =>
   numbers(ink, { name, nameLocation: "middle", nameGap: 26, splitLine: { show: false }, ...more });
 
+const RESULTS = "number of results";
+/** The ends of an axis of numbers of results: the same in all panels, so that their speeds can be compared.
+ * @param {number[]} counts of all studies
+ */
+const ofResults = (counts) => ({ min: 0, max: Math.max(1, ...counts), minInterval: 1 });
+
 /** The axis of results: a log scale if it is chosen and possible.
  * @param {Colours} ink
  * @param {HTMLInputElement} isLog
@@ -171,10 +177,11 @@ function progress(all, readable) {
     const place = (/** @type {Compared} */ each, /** @type {number} */ seq) => (isShare ? seq / each.count : seq);
     const canBeLog = drawn.every((each) => each.records.every(([, value]) => value > 0));
     const option = begun(ink);
-    option.xAxis = across(ink, isShare ? "share of its results" : "result", {
-      min: 0,
-      ...(isShare ? { max: 1 } : { minInterval: 1 }),
-    });
+    option.xAxis = across(
+      ink,
+      isShare ? "share of its results" : RESULTS,
+      isShare ? { min: 0, max: 1 } : ofResults(drawn.map(({ count }) => count)),
+    );
     option.yAxis = upwards(ink, isLog, canBeLog);
     option.series = drawn.map((each) => {
       const { color, type } = look(all, each.id);
@@ -225,7 +232,7 @@ function points(all, readable) {
     if (!having.length) return { empty: "None of these studies has results of a single objective yet." };
     const ink = colours();
     const option = begun(ink);
-    option.xAxis = across(ink, "result", { min: 0, minInterval: 1 });
+    option.xAxis = across(ink, RESULTS, ofResults(having.map(({ each }) => each.count)));
     const canBeLog = having.every(({ results }) => results.every(({ value }) => value > 0));
     option.yAxis = upwards(ink, isLog, canBeLog);
     /** @type {Compared[]} */
@@ -285,7 +292,7 @@ function volume(all, readable) {
       return { empty: "None of these studies has several objectives and a result beyond its reference point." };
     const ink = colours();
     const option = begun(ink);
-    option.xAxis = across(ink, "result", { min: 0, minInterval: 1 });
+    option.xAxis = across(ink, RESULTS, ofResults(having.map(({ each }) => each.count)));
     option.yAxis = numbers(ink, { min: 0 });
     option.series = having.map(({ each, front }) => {
       const { color, type } = look(all, each.id);

@@ -4,21 +4,28 @@
 import { askWith } from "./asking.js";
 import { Chart, colours, isLight, mixed, ramp } from "./charts.js";
 import { byId } from "./elements.js";
-import { chosen, hatched, plane } from "./learned.js";
+import { chosen, hatched, heightOf, inFull, plane } from "./learned.js";
 import { counted, figure, inUnit, measured } from "./words.js";
 
 const PARTS = 5; // number of parts of a range
 const MAX_COMBINATIONS = 10_000; // the server checks at most this many for exclusion
+const MAX_LABELS = 12; // on an axis of whole numbers
 const EXCLUDED = "excluded by the constraints";
 
 /** The parts of a parameter: its choices, or parts of its range, or single whole numbers if there are few.
  * @param {import("./scale.js").Scale} scale
- * @returns {{ from: number, to: number, middle: unknown, words: string }[]}
+ * @returns {{ from: number, to: number, middle: unknown, ends: string, words: string }[]}
  */
 function partsOf(scale) {
   const [low, high] = scale.ends;
   if (!scale.isNumeric)
-    return scale.choices.map((choice, i) => ({ from: i - 0.5, to: i + 0.5, middle: choice, words: scale.label(i) }));
+    return scale.choices.map((choice, i) => ({
+      from: i - 0.5,
+      to: i + 0.5,
+      middle: choice,
+      ends: scale.tick(i),
+      words: scale.label(i),
+    }));
   const isWhole = scale.parameter.kind === "int";
   const count = isWhole ? Math.min(PARTS, high - low) : PARTS;
   const place = (/** @type {number} */ share) =>
@@ -27,8 +34,9 @@ function partsOf(scale) {
     const [from, to] = [place(i / count), place((i + 1) / count)];
     const middle = Number(place((i + 0.5) / count).toPrecision(3));
     const [first, last] = isWhole ? [Math.ceil(from), Math.ceil(to) - 1] : [from, to]; // of a whole number
-    const words = first === last ? figure(first) : `${figure(first, 3)} to ${figure(last, 3)}`;
-    return { from, to, middle: isWhole ? Math.round(middle) : middle, words: inUnit(words, scale.parameter.unit) };
+    const ends = first === last ? figure(first) : `${figure(first, 3)} to ${figure(last, 3)}`;
+    const words = inUnit(ends, scale.parameter.unit);
+    return { from, to, middle: isWhole ? Math.round(middle) : middle, ends, words };
   });
 }
 
@@ -38,13 +46,28 @@ function partsOf(scale) {
  */
 const edgesOf = (scale, parts) => (scale.isNumeric ? [parts[0].from, ...parts.map(({ to }) => to)] : []);
 
+/** Mark the parts of a parameter on its axis: the edges of parts of a range, or each whole number.
+ * @param {ChartOption} axis
+ * @param {import("./scale.js").Scale} scale
+ * @param {ReturnType<typeof partsOf>} parts
+ */
+function markParts(axis, scale, parts) {
+  if (!scale.isNumeric) return;
+  const isWhole = scale.parameter.kind === "int";
+  const places = isWhole ? parts.map(({ from, to }) => (from + to) / 2) : edgesOf(scale, parts);
+  axis.axisTick = { customValues: places };
+  Object.assign(axis.axisLabel, { customValues: places, showMinLabel: true, showMaxLabel: true });
+  if (isWhole && parts.length <= MAX_LABELS)
+    axis.axisLabel.formatter = (/** @type {number} */ at) => parts[places.indexOf(at)]?.ends ?? "";
+}
+
 /** @param {import("./data.js").StudyData} data */
 export function coverageChart(data) {
   const [across, up, colour] = ["x", "y", "colour"].map((part) => byId(`coverage-${part}`, HTMLSelectElement));
   const make = async () => {
     const [study, scales] = await Promise.all([data.study(), data.axes()]);
     if (scales.length < 2) return { empty: "There is only one parameter to draw; its slice shows what was tried." };
-    const [x, y] = chosen(scales, across, up);
+    const [x, y] = await chosen(data, scales, across, up);
     const ink = colours();
     const [columns, rows] = [partsOf(x), partsOf(y)];
     const isAsked = columns.length * rows.length <= MAX_COMBINATIONS;
@@ -70,7 +93,8 @@ export function coverageChart(data) {
         } = found.get(place) ?? { results: 0, failed: 0, low: null, high: null };
         const isImpossible = excluded?.[place] === true || isAtNoPoint(column.middle, row.middle);
         const best = study.direction ? (study.direction === "minimize" ? low : high) : null;
-        return { column, row, count, failed, isExcluded: !count && !failed && isImpossible, best };
+        const point = { [x.name]: column.middle, [y.name]: row.middle };
+        return { column, row, point, count, failed, isExcluded: !count && !failed && isImpossible, best };
       }),
     );
     const isBest = colour.value === "best" && cells.some(({ best }) => best !== null);
@@ -80,6 +104,8 @@ export function coverageChart(data) {
     const hasExcluded = possible.length < cells.length;
     const value = (/** @type {typeof cells[0]} */ cell) => (isBest ? (cell.best ?? NaN) : cell.count);
     const option = plane(x, y, ink);
+    markParts(option.xAxis, x, columns);
+    markParts(option.yAxis, y, rows);
     option.series = [
       {
         type: "custom",
@@ -114,6 +140,7 @@ export function coverageChart(data) {
       ].join("\n");
     return {
       option,
+      height: heightOf(option, y),
       header: [x.name, y.name, "results", "failed", "excluded", "best"],
       rows: cells.map((each) => [
         each.column.words,
@@ -125,19 +152,19 @@ export function coverageChart(data) {
       ]),
       said:
         `${touched.length} of ${possible.length}${hasExcluded ? " possible" : ""} combinations were tried; ` +
-        `numbers count results, ×: only failed trials, hatched: never tried${hasExcluded ? `, –: ${EXCLUDED}` : ""}.`,
+        `numbers count results, ×: only failed trials, hatched: never tried${hasExcluded ? `, –: ${EXCLUDED}` : ""}.` +
+        (option.xAxis.axisLabel.rotate ? ` ${inFull([x])}` : ""),
     };
   };
   return new Chart("coverage", make, {
     select: ({ data: { cell } }) => {
-      if (cell.count + cell.failed === 0 && !cell.isExcluded)
-        askWith({ [across.value]: cell.column.middle, [up.value]: cell.row.middle });
+      if (cell.count + cell.failed === 0 && !cell.isExcluded) askWith(cell.point);
     },
   });
 }
 
 /** Which points a mixture excludes, by the rule of the chart of two parameters. A part of a mixture whose middle is
- * excluded may have a possible corner, but no experiment in it can be asked for.
+ * excluded may have a possible corner, but no trial in it can be asked for.
  * @param {import("./data.js").StudyData} data
  * @param {import("./scale.js").Scale} x
  * @param {import("./scale.js").Scale} y

@@ -5,6 +5,8 @@ import { byId } from "./elements.js";
 import { conditions } from "./scale.js";
 import { counted, expected, figure, measured, numbered, ofInterval, plusMinus, sampleOf, titled } from "./words.js";
 
+const DECADE = 10;
+
 /** @param {import("./data.js").StudyData} data */
 export function frontChart(data) {
   const [across, up] = ["front-x", "front-y"].map((id) => byId(id, HTMLSelectElement));
@@ -30,12 +32,28 @@ export function frontChart(data) {
       const model = front.model
         .filter((each) => names.every((name) => each.metrics[name]))
         .map((each) => ({ value: [each.metrics[x].mean, each.metrics[y].mean], estimate: each }));
+      /** The axis of an objective: on a log scale, if its values are positive and span more than a decade.
+       * @param {string} name
+       */
+      const typeOf = (name) => {
+        const values = [
+          ...[...others, ...observed].map((each) => each.metrics?.[name] ?? NaN),
+          ...model.map(({ estimate }) => estimate.metrics[name].mean),
+        ];
+        const least = Math.min(...values);
+        return least > 0 && Math.max(...values) > DECADE * least ? "log" : "value";
+      };
       /** @type {ChartOption} */
       const option = {
         ...common(ink),
         grid: { left: 8, right: 24, top: 64, bottom: 32, containLabel: true },
-        xAxis: numbers(ink, { name: title(x), nameLocation: "middle", nameGap: 26, scale: true }),
-        yAxis: numbers(ink, { name: title(y), nameTextStyle: { color: ink.muted, align: "left" }, scale: true }),
+        xAxis: numbers(ink, { type: typeOf(x), name: title(x), nameLocation: "middle", nameGap: 26, scale: true }),
+        yAxis: numbers(ink, {
+          type: typeOf(y),
+          name: title(y),
+          nameTextStyle: { color: ink.muted, align: "left" },
+          scale: true,
+        }),
         series: [
           {
             type: "scatter",

@@ -10,8 +10,16 @@ export const ONLY_ROWS = "The rows of a table have no order, so they cannot be d
 const PREDICTED = /** @type {const} */ (["mean", "std", "lcb", "ucb"]);
 const MAX_SLICES = 6;
 const ROW = 270; // height of a row of slices, in pixels
+const BESIDE_SLICE = 70; // width beside a slice, in pixels
+const NAME_GAP = 26; // distance of the name of an axis from it, in pixels
 const BESIDE = 220; // width beside the plane of two parameters, in pixels
 const STEEP = 60; // rotation of names that do not fit side by side, in degrees
+const MIN_STEEP = 18; // minimum distance between names that are rotated by this, in pixels
+const MIN_SLICE = 20; // minimum distance between the names of a slice, in pixels
+const [FONT, MIN_FONT] = [12, 7]; // pixels
+const USUAL_HEIGHT = 304; // maximum height of a plane that needs no more than others, in pixels
+const MIN_PLANE = 180; // minimum height of a plane above rotated names, in pixels
+const [ABOVE_PLANE, BELOW_PLANE] = [30, 62]; // pixels
 const MAX_NAMED = 8; // maximum number of conditions in a sentence
 const CHARACTER = 7; // approximate width of a character, in pixels
 const MAX_POINTS = 12; // maximum number of points of a slice; more points are drawn as a line
@@ -162,7 +170,17 @@ export function slicesChart(data) {
     const [low, high] = extent(slices, (await data.history()).results);
     const width = byId("slices", HTMLElement).clientWidth;
     const isInReport = byId("slices", HTMLElement).closest(".report") !== null;
-    const columns = Math.min(drawn.length, width > (isInReport ? 600 : 900) ? 3 : width > 560 ? 2 : 1);
+    const most = Math.max(...drawn.map((scale) => scale.choices.length));
+    const columns = Math.min(
+      drawn.length,
+      width > (isInReport ? 600 : 900) ? 3 : width > 560 ? 2 : 1,
+      Math.max(1, Math.floor(width / (most * MIN_SLICE + BESIDE_SLICE))),
+    );
+    const rooms = drawn.map((scale) => across(scale, ink, width / columns - BESIDE_SLICE));
+    const heights = Array.from({ length: Math.ceil(drawn.length / columns) }, (_, row) =>
+      Math.max(...rooms.slice(row * columns, (row + 1) * columns).map(({ nameGap }) => ROW + nameGap - NAME_GAP)),
+    );
+    const tops = heights.map((_, row) => 24 + heights.slice(0, row).reduce((sum, each) => sum + each, 0));
     /** @type {ChartOption} */
     const option = { ...common(ink), legend: { show: false }, grid: [], xAxis: [], yAxis: [], series: [] };
     drawn.forEach((scale, i) => {
@@ -170,12 +188,12 @@ export function slicesChart(data) {
       option.grid.push({
         left: `${(100 / columns) * column + 1}%`,
         width: `${100 / columns - 4}%`,
-        top: 24 + ROW * row,
-        height: ROW - 60,
+        top: tops[row],
+        height: heights[row] - 60,
         containLabel: true,
       });
       option.xAxis.push({
-        ...across(scale, ink, width / columns - 60),
+        ...rooms[i],
         name: named(scale, slices[i].at),
         gridIndex: i,
         ...(isMoved[i] ? { nameTextStyle: { color: ink.muted } } : {}),
@@ -228,7 +246,7 @@ export function slicesChart(data) {
       option,
       header: ["parameter", "value", ...PREDICTED],
       rows,
-      height: 30 + ROW * Math.ceil(drawn.length / columns),
+      height: 30 + heights.reduce((sum, each) => sum + each, 0),
       said: [
         `${ofMeans}: the model's expectation.`,
         ...(point.length ? [`Dashed: the point that the slices pass through, ${names}.`] : []),
@@ -237,11 +255,13 @@ export function slicesChart(data) {
           ? ["Along a component, the other components keep their proportions as far as their limits allow."]
           : []),
         ...(slices.some(({ isCut }) => isCut) ? ["Values that the constraints exclude there are left out."] : []),
-        ...inFull(drawn),
+        inFull(drawn),
         `${ofIntervals}: interval for ${study.quantity.label ?? "the result"}.`,
         ...(failed.length ? [FAILED_IN_WORDS] : []),
         ...(left > 0 ? [`The ${drawn.length} parameters that matter most of ${scales.length}.`] : []),
-      ].join(" "),
+      ]
+        .filter(Boolean)
+        .join(" "),
     };
   });
 }
@@ -309,7 +329,8 @@ function named(scale, at) {
   return needed.length ? `${scale.axisName}, for ${needed.join(", ")}` : scale.axisName;
 }
 
-/** An axis from left to right, with its name below it. Names of choices that do not fit side by side are rotated.
+/** An axis from left to right, with its name below it. Names of choices that do not fit side by side are rotated; if
+ * there are very many, they are also small.
  * @param {import("./scale.js").Scale} scale
  * @param {Colours} ink
  * @param {number} room for it, in pixels
@@ -317,25 +338,28 @@ function named(scale, at) {
  */
 function across(scale, ink, room) {
   /** @type {ChartOption} */
-  const axis = { ...scale.axis(ink), nameLocation: "middle", nameGap: 26, nameTextStyle: { color: ink.ink } };
+  const axis = { ...scale.axis(ink), nameLocation: "middle", nameGap: NAME_GAP, nameTextStyle: { color: ink.ink } };
   if (scale.isNumeric) return axis;
   const names = scale.choices.map((_, at) => scale.tick(at).split("\n"));
   const widest = Math.max(0, ...names.flat().map((line) => line.length));
   if ((widest + 2) * names.length * CHARACTER <= room)
-    return { ...axis, nameGap: 26 + LINE * Math.max(0, ...names.map((lines) => lines.length - 1)) };
+    return { ...axis, nameGap: NAME_GAP + LINE * Math.max(0, ...names.map((lines) => lines.length - 1)) };
   const short = scale.shortNames;
   const formatter = (/** @type {number} */ at) => short[at] ?? "";
-  Object.assign(axis.axisLabel, { rotate: STEEP, hideOverlap: false, formatter });
+  const apart = room / names.length;
+  const rotate = apart < MIN_STEEP ? 90 : STEEP;
+  const fontSize = Math.min(Math.max(Math.floor(apart) - 1, MIN_FONT), FONT);
+  Object.assign(axis.axisLabel, { rotate, fontSize, lineHeight: fontSize, formatter });
   return { ...axis, nameGap: 14 + Math.max(0, ...short.map((name) => name.length)) * (CHARACTER - 1) };
 }
 
 /** Sentences with the names of choices that the axes shorten.
  * @param {import("./scale.js").Scale[]} scales
  */
-function inFull(scales) {
+export function inFull(scales) {
   const pairs = scales.flatMap((scale) => scale.choices.map((choice, i) => [scale.shortNames[i], shown(choice)]));
   const cut = pairs.filter(([short, name]) => short !== name);
-  return cut.length ? [`In full: ${cut.map(([short, name]) => `${short} is ${name}`).join(", ")}.`] : [];
+  return cut.length ? `In full: ${cut.map(([short, name]) => `${short} is ${name}`).join(", ")}.` : "";
 }
 
 /** Whether a slice is drawn as a line, instead of a point for each value.
@@ -426,7 +450,7 @@ export function contourChart(data, name) {
       if (scales.length < 2)
         return { empty: `There is only one parameter to draw, ${scales[0].axisName}; its slice is above.` };
       if (!study.counts.observations) return { empty: "No results yet." };
-      const [x, y] = chosen(scales, across, up);
+      const [x, y] = await chosen(data, scales, across, up);
       const both = [x.name, y.name];
       const [slice, forbidden] = await Promise.all([data.slice(both), data.forbidden(both)]);
       const isProbability = colour.value.endsWith("_probability");
@@ -505,6 +529,7 @@ export function contourChart(data, name) {
       );
       return {
         option,
+        height: heightOf(option, y),
         header: [x.name, y.name, "mean", "std", "lcb", "ucb", "feasible_probability", "finish_probability"],
         rows,
         said: [
@@ -513,29 +538,59 @@ export function contourChart(data, name) {
             : `From ${slice.results} results.`,
           ...(giving.length ? ["The other shares adjust."] : []),
           ...(forbidden ? ["Hatched: excluded by the constraints."] : []),
+          option.xAxis.axisLabel.rotate ? inFull([x]) : "",
           ...(history.drawn.every(isNear) ? [] : [NEAR_IN_WORDS]),
           ...(history.isThinned ? [`${sampleOf(history)}.`] : []),
           ...(failed.length ? [FAILED_IN_WORDS] : []),
-        ].join(" "),
+        ]
+          .filter(Boolean)
+          .join(" "),
       };
     },
     { select: ({ data: point }) => point?.result?.trial && location.assign(data.trialPage(point.result.trial)) },
   );
 }
 
-/** The two parameters that are chosen; two different ones.
+/** The two parameters that are chosen, two different ones: by their names, or by their ranks among those that matter.
+ * While the model cannot tell how much they matter, they have the order of the study.
+ * @param {import("./data.js").StudyData} data
  * @param {import("./scale.js").Scale[]} scales two or more
  * @param {HTMLSelectElement} across
  * @param {HTMLSelectElement} up
  */
-export function chosen(scales, across, up) {
-  const x = scales.find(({ name }) => name === across.value) ?? scales[0];
-  let y = scales.find(({ name }) => name === up.value) ?? scales[1];
-  if (x === y) {
-    y = scales[x === scales[0] ? 1 : 0];
-    up.value = y.name;
-  }
-  return [x, y];
+export async function chosen(data, scales, across, up) {
+  const named = [across, up].map((select) => scales.find(({ name }) => name === select.value));
+  const ranked = named.includes(undefined) ? await byImportance(data, scales) : scales;
+  const ofRank = (/** @type {HTMLSelectElement} */ { dataset }) =>
+    ranked[Math.min(Number(dataset.parameters), ranked.length - 1)];
+  const x = named[0] ?? ofRank(across);
+  const y = named[1] ?? ofRank(up);
+  if (x !== y) return [x, y];
+  const other = ranked.find((each) => each !== x) ?? x;
+  if (named[1]) up.value = other.name;
+  return [x, other];
+}
+
+/** Parameters, those that matter most first.
+ * @param {import("./data.js").StudyData} data
+ * @param {import("./scale.js").Scale[]} scales
+ */
+async function byImportance(data, scales) {
+  const { parameters } = await data.importance().catch(() => ({ parameters: [] }));
+  const totals = new Map(parameters.map((each) => [each.name, each.total]));
+  return [...scales].sort((a, b) => (totals.get(b.name) ?? 0) - (totals.get(a.name) ?? 0));
+}
+
+/** The height of a plane, in pixels: each name on its axis upwards has its lines. Undefined if that of other charts is
+ * enough.
+ * @param {ChartOption} option
+ * @param {import("./scale.js").Scale} y
+ */
+export function heightOf({ xAxis }, y) {
+  const lines = y.isNumeric ? 0 : Math.max(...y.choices.map((_, at) => y.tick(at).split("\n").length));
+  const names = Math.max(y.choices.length * (lines * LINE + 6), xAxis.axisLabel.rotate ? MIN_PLANE : 0);
+  const needed = ABOVE_PLANE + BELOW_PLANE + xAxis.nameGap + names;
+  return needed > USUAL_HEIGHT ? needed : undefined;
 }
 
 /** The options that charts over two parameters have in common.
@@ -548,7 +603,7 @@ export function plane(x, y, ink) {
   return {
     ...common(ink),
     legend: { show: false },
-    grid: { left: 8, right: 16, top: 30, bottom: 62, containLabel: true },
+    grid: { left: 8, right: 16, top: ABOVE_PLANE, bottom: BELOW_PLANE, containLabel: true },
     xAxis: across(x, ink, byId("study", HTMLElement).clientWidth - BESIDE),
     yAxis: { ...y.axis(ink), nameTextStyle: { color: ink.ink, align: "left" } },
   };
@@ -633,7 +688,7 @@ export const crosses = (places, ink) => ({
 });
 
 const NEAR = 0.1; // share of a range
-export const NEAR_IN_WORDS = "Small points: results that are more than 10% of a range, or another choice, from here.";
+export const NEAR_IN_WORDS = "Small points: measured elsewhere (other values of the parameters that are not shown).";
 
 /** Whether a result is near a point in some parameters: the same choices, and numbers within a tenth of their ranges.
  * @param {import("./scale.js").Scale[]} others

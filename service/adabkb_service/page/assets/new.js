@@ -15,7 +15,7 @@ import {
 } from "./definition.js";
 import { isSent, sent } from "./definition-as-json.js";
 import { byId, made } from "./elements.js";
-import { tellProblem } from "./forms.js";
+import { fieldsOf, tellProblem } from "./forms.js";
 import { addCombination, area } from "./space.js";
 
 const form = byId("new", HTMLFormElement);
@@ -45,16 +45,19 @@ form.inWords = ({ pointer, detail }) => {
   const isOfRange = /^\/parameters\/\d+\/(low|high|step)$/.test(pointer);
   return isOfRange ? detail.replaceAll(/\b(low|high)\b/g, (name) => LABELS[name]) : detail;
 };
-const direction = byId("new-direction", HTMLSelectElement);
-/** The definition that is sent. The direction is required only now, so that its field is not marked while a person is
- * filling in the form.
+const REQUIRED =
+  "#new-direction, #parameters :is([data-part=name], [data-part=low], [data-part=high]), " +
+  "#objectives :is([data-part=metric], [data-part=direction])";
+/** The definition that is sent. Fields are required only now, so that they are not marked while a person is filling in
+ * the form.
  */
 form.made = () => {
-  direction.required = true;
+  const required = fieldsOf(form).filter((field) => field.matches(REQUIRED));
+  for (const field of required) field.required = true;
   try {
     return sent();
   } finally {
-    direction.required = false;
+    for (const field of required) field.required = false;
   }
 };
 

@@ -34,7 +34,8 @@ export class Order {
   }
 
   get title() {
-    return this.isThinned ? "number of results" : "trial";
+    if (this.isThinned) return "number of results";
+    return this.before.length ? "trial (results without a trial have no number)" : "trial";
   }
 
   /** @param {number} trial */

@@ -42,13 +42,17 @@ function before(element, sent) {
   );
 }
 
-/** The issued points in words.
- * @param {{ trials: { plate?: number }[], degraded: boolean }} answer
+/** The issued trials in words: how many, and why there are fewer than were asked for.
+ * @param {{ trials: { plate?: number }[], degraded: boolean, reason: string | null }} answer
+ * @param {number | undefined} asked
+ * @param {Record<string, string>} reasons
  */
-function reserved({ trials, degraded }) {
+function reserved({ trials, degraded, reason }, asked, reasons) {
   const isOne = trials.length < 2;
   const of = trials[0].plate ? ` of plate ${trials[0].plate}` : "";
-  const told = isOne ? "This point is reserved for you." : `${trials.length} points${of} are reserved for you.`;
+  const issued = isOne ? "This trial is reserved for you." : `${trials.length} trials${of} are reserved for you.`;
+  const isLess = asked !== undefined && trials.length < asked;
+  const told = isLess ? `${issued} You asked for ${asked}. ${reasons[reason ?? ""] ?? ""}`.trim() : issued;
   if (!degraded) return told;
   const [are, them] = isOne ? ["it is", "it"] : ["some are", "them"];
   return `${told} The model did not answer in time, so ${are} quasi-random. You can decline ${them} and ask again.`;
@@ -69,8 +73,10 @@ const ACTIONS = {
       trials.length
         ? `${studyPage(study.id)}/${trials.length > 1 ? "results?kind=open" : `trials/${trials[0].number}`}`
         : "",
-    says: (answer, _, element) =>
-      answer.trials.length ? reserved(answer) : JSON.parse(dataOf(element, "reasons"))[answer.reason],
+    says: (answer, sent, element) =>
+      answer.trials.length
+        ? reserved(answer, sent?.count, JSON.parse(dataOf(element, "reasons")))
+        : JSON.parse(dataOf(element, "reasons"))[answer.reason],
   },
   tell: { says: tellStored, undo: exclusion },
   result: { says: tellStored, undo: exclusion, goto: stay },
@@ -100,7 +106,7 @@ const ACTIONS = {
     goto: stay,
   },
   pause: {
-    says: () => "Paused: no new points are issued.",
+    says: () => "Paused: no new trials are issued.",
     undo: () => ({ method: "PATCH", body: { state: "running" } }),
   },
   resume: { says: () => "Resumed.", undo: () => ({ method: "PATCH", body: { state: "paused" } }) },
@@ -148,7 +154,7 @@ const ACTIONS = {
     undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
     goto: stay,
   },
-  release: { says: () => "The same point will be issued again.", goto: stay },
+  release: { says: () => "The trial will be issued again with the same conditions.", goto: stay },
   withdraw: {
     says: (answer) => `Trial ${answer.trial.number} is withdrawn.`,
     undo: (_, __, element) => ({
@@ -171,7 +177,7 @@ const ACTIONS = {
   },
   continue: { says: () => "The study continues with the budget that it had." },
   finish: {
-    says: () => "The study is ended: it issues no new points.",
+    says: () => "The study is ended: it issues no new trials.",
     undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
   },
   delete: {

@@ -6,6 +6,10 @@ import { ONLY_ROWS } from "./learned.js";
 import { LINE } from "./scale.js";
 import { clearer, counted, figure, numeral, sampleOf, shown, wrapped } from "./words.js";
 
+const PADDING = 16; // of the frame of the chart, in pixels
+const [ABOVE, BELOW, BESIDE] = [58, 56, 60]; // pixels around the axes
+const [LETTER, GAP, MIN_LETTERS] = [6.8, 16, 5]; // pixels of a letter, and of an axis with its ticks; letters of a line
+const USUAL_HEIGHT = 304; // of a chart, in pixels
 const MAX_THICK = 5; // number of best results with thick lines
 const MARGIN = 0.15; // share of an axis between its values and the place of lines without a value
 
@@ -36,8 +40,11 @@ export function parallelChart(data) {
     if (!found.length) return { empty: "No results yet." };
     if (!scales.length) return { empty: ONLY_ROWS };
     const ink = colours();
-    const isNarrow = byId("parallel", HTMLElement).clientWidth < 560;
-    const drawn = scales.map((scale) => new Across(scale, found, isNarrow ? 14 : 28));
+    const width = byId("parallel", HTMLElement).clientWidth - 2 * PADDING;
+    const isNarrow = width < 530;
+    const apart = (width - 2 * BESIDE) / scales.length;
+    const letters = isNarrow ? 14 : Math.max(Math.floor((apart - GAP) / LETTER), MIN_LETTERS);
+    const drawn = scales.map((scale) => new Across(scale, found, letters));
     const { label = "result", unit } = study.quantity;
     const axes = [
       ...drawn.map((each, dim) => ({ dim, ...each.axis })),
@@ -57,16 +64,16 @@ export function parallelChart(data) {
       ...common(ink),
       legend: { show: false },
       parallel: {
-        left: isNarrow ? 110 : 60,
-        right: isNarrow ? 24 : 60,
-        top: 58,
-        bottom: 56,
+        left: isNarrow ? 110 : BESIDE,
+        right: isNarrow ? 24 : BESIDE,
+        top: ABOVE,
+        bottom: BELOW,
         layout: isNarrow ? "vertical" : "horizontal",
         parallelAxisDefault: {
           nameLocation: isNarrow ? "start" : "end",
           nameTextStyle: { color: ink.muted, lineHeight: 15 },
           nameGap: 18,
-          nameTruncate: { maxWidth: isNarrow ? 84 : 110 },
+          nameTruncate: { maxWidth: isNarrow ? 84 : Math.min(apart - 4, 110) },
           axisLabel: {
             color: ink.ink,
             textBorderColor: ink.surface,
@@ -119,6 +126,7 @@ export function parallelChart(data) {
     option.tooltip = { show: false };
     return {
       option,
+      height: isNarrow ? undefined : heightOf(drawn),
       header: [...scales.map((scale) => scale.name), "value", "violates"],
       rows: found.map((each) => [
         ...scales.map((scale) => each.parameters[scale.name]),
@@ -137,6 +145,18 @@ export function parallelChart(data) {
 function nearest(value, others) {
   const values = others.map((each) => each.value);
   return values.length ? Math.min(Math.max(value, Math.min(...values)), Math.max(...values)) : value;
+}
+
+/** The height of the chart, in pixels, in which all names of choices have room.
+ * @param {Across[]} drawn
+ */
+function heightOf(drawn) {
+  const names = drawn.filter(({ scale }) => !scale.isNumeric).map(({ texts }) => texts);
+  const rooms = names.map(
+    (texts) => texts.length * (6 + LINE * Math.max(...texts.map((each) => each.split("\n").length))),
+  );
+  const needed = ABOVE + BELOW + Math.max(0, ...rooms);
+  return needed > USUAL_HEIGHT ? needed : undefined;
 }
 
 /** @param {string} part */
@@ -197,14 +217,18 @@ class Across {
     return Number.isNaN(at) ? this.scale.choices.length : at;
   }
 
+  /** The names of the choices, in lines. */
+  get texts() {
+    const texts = this.scale.choices.map((choice) => wrapped(shown(choice), this.width));
+    return this.isMissed ? [...texts, this.missed] : texts;
+  }
+
   /** @returns {ChartOption} */
   get axis() {
     const { scale, isMissed, missed, place } = this;
     const name = inTwoLines(scale.title, scale.parameter.unit);
-    if (!scale.isNumeric) {
-      const texts = scale.choices.map((choice) => wrapped(shown(choice), this.width));
-      return { name, type: "category", data: isMissed ? [...texts, missed] : texts };
-    }
+    if (!scale.isNumeric)
+      return { name, type: "category", data: this.texts, axisLabel: { interval: 0, hideOverlap: false } };
     const [low, high] = this.ends;
     const type = scale.isLog ? "log" : "value";
     if (!isMissed) return { name, type, min: low, max: high };

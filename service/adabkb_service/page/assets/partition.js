@@ -3,7 +3,7 @@
 
 import { Chart, colours, ramp } from "./charts.js";
 import { byId } from "./elements.js";
-import { aboutResult, chosen, crosses, hatched, nearby, plane, points, rectangles } from "./learned.js";
+import { aboutResult, chosen, crosses, hatched, heightOf, nearby, plane, points, rectangles } from "./learned.js";
 import { counted, inUnit, meanOf, plusMinus, shown } from "./words.js";
 
 const PLAY_MILLISECONDS = 140;
@@ -40,7 +40,7 @@ export function partitionChart(data) {
       const now = Number(step.value);
       output.textContent = now === end ? `${end}, now` : String(now);
       const ink = colours();
-      const [x, y] = scales.length > 1 ? chosen(scales, across, up) : [scales[0], null];
+      const [x, y] = scales.length > 1 ? await chosen(data, scales, across, up) : [scales[0], null];
       const past = now < end ? await data.past(now) : null;
       const cells = tree(items, history.results, now, end, past);
       const through = recommendation.model?.parameters ?? items[0].centroid;
@@ -129,7 +129,7 @@ export function partitionChart(data) {
         option,
         header,
         rows,
-        height: y ? 460 : 200,
+        height: y ? Math.max(460, heightOf(option, y) ?? 0) : 200,
         said: said(
           met,
           blank,

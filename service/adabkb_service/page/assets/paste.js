@@ -199,13 +199,13 @@ export function takeTables(form, data) {
   }
 }
 
-/** How many results and failed experiments rows have.
+/** How many results and failed trials rows have.
  * @param {PastedRow[]} rows
  */
 function inWords(rows) {
   const failed = rows.filter((row) => row.isFailed).length;
   const told = failed < rows.length || !failed ? [counted(rows.length - failed, "result")] : [];
-  return [...told, ...(failed ? [counted(failed, "failed experiment")] : [])].join(" and ");
+  return [...told, ...(failed ? [counted(failed, "failed trial")] : [])].join(" and ");
 }
 
 const changed = () => document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true }));
@@ -404,7 +404,7 @@ async function recognize(data, { rows, keys, known }) {
 function otherResult({ line }, { trial, observation, value, metrics }) {
   const which = trial === null ? `own result R${observation}` : `trial ${trial}`;
   const number = value === null ? shown(Object.values(metrics ?? {})) : shown(value);
-  const remedy = `Correct ${which} on its page, or, if this is another experiment, leave out the columns with numbers.`;
+  const remedy = `Correct ${which} on its page, or, if this is another trial, leave out the columns with numbers.`;
   return `Line ${line}: ${which} has another result, ${number}. ${remedy}`;
 }
 

@@ -2,7 +2,7 @@
 // is busy, a chart waits for its turn.
 
 import { StudyData } from "./data.js";
-import { byId, dataOf } from "./elements.js";
+import { byId, dataOf, every, holder } from "./elements.js";
 import { chartsOf } from "./study-charts.js";
 
 const report = byId("study", HTMLElement);
@@ -14,6 +14,13 @@ const MAX_MILLISECONDS = 300_000;
 
 const charts = await chartsOf(new StudyData(dataOf(report, "study")));
 const label = button.textContent ?? "";
+
+// Long words of a table that is too wide for the paper are broken there.
+for (const table of every(report, ".list", HTMLElement)) {
+  table.classList.add("measured");
+  table.classList.toggle("tight", table.offsetWidth > holder(table, ".scroll", HTMLElement).clientWidth);
+  table.classList.remove("measured");
+}
 
 /** Draw a chart. If the server is busy, try again for some minutes.
  * @param {import("./charts.js").Chart} chart

@@ -39,7 +39,6 @@ export async function chartsOf(data) {
   const scales = await data.axes();
   for (const select of every(document, "select[data-parameters]", HTMLSelectElement)) {
     for (const { name, title } of scales) select.add(new Option(title, name));
-    select.selectedIndex = Math.min(Number(select.dataset.parameters), scales.length - 1);
     holder(select, "label", HTMLLabelElement).hidden = scales.length < 2;
   }
   if (scales.length < 3) for (const name of ["contour-2", "contour-3"]) document.getElementById(name)?.remove();

@@ -1,20 +1,25 @@
 // The page of a study: its charts, its recommended point, and what happens while it is open.
 
 import { AssessmentPanel } from "./assessment.js";
+import { call, listed } from "./calls.js";
 import { takeRows } from "./catalogue.js";
+import { messageOf } from "./caught.js";
 import { listCompromises } from "./compromises.js";
 import { StudyData } from "./data.js";
-import { byId, dataOf, every, ifThere, made, one } from "./elements.js";
+import { around, byId, dataOf, every, ifThere, made, one } from "./elements.js";
 import { follow } from "./feed.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
 import "./rows.js";
 import { asShown, Scale } from "./scale.js";
 import { chartsOf } from "./study-charts.js";
+import { say } from "./toasts.js";
 import { takeWords } from "./wording.js";
-import { between, difference, expected, figure, inUnit, meanOf, measured, ofInterval } from "./words.js";
+import { between, counted, difference, expected, figure, inUnit, meanOf, measured, ofInterval } from "./words.js";
 
 const SETTLE_MILLISECONDS = 600;
 const TRIALS_MILLISECONDS = 3000;
+const PHONE = "(max-width: 40rem)";
+const MAX_RETRIED = 1000; // failed trials that one button tries again
 
 const page = byId("study", HTMLElement);
 const data = new StudyData(dataOf(page, "study"));
@@ -53,6 +58,7 @@ async function tellRecommended(model, observed) {
   told.hidden = !model || !(model.std > 0) || isEarly || (!isNow && data.context !== undefined);
   if (!model || told.hidden) return;
   const isSame = JSON.stringify(model.parameters) === JSON.stringify(observed?.parameters);
+  told.dataset.same = String(isSame);
   const [number, ...rest] = expected(ofInterval(model, algorithm), plain("value")).split(" (");
   const unit = quantities.value?.unit;
   const { expected: at, repetition } = progress;
@@ -61,7 +67,7 @@ async function tellRecommended(model, observed) {
   told.replaceChildren(
     made("h3", {}, `Recommended${isNow ? " now, in the latest context" : ""}: expected by the model`),
     made("p", {}, made("strong", {}, number), ...(unit ? [" ", made("span", { className: "of" }, unit)] : [])),
-    made("p", {}, ...(isSame ? ["the same point"] : [conditionsOf(model.parameters)])),
+    made("p", {}, conditionsOf(model.parameters)),
     ...(range.length ? [made("small", {}, range.join("; "))] : []),
   );
 }
@@ -144,6 +150,8 @@ const mean = (predicted, name) => expected(ofInterval(predicted, algorithm), pla
 const hasSeveral = document.getElementById("front") !== null; // objectives
 /** Update the best point, or the best compromises; an error is shown at the top of the page. */
 const best = () => (hasSeveral ? listCompromises(data) : recommend()).catch(() => {});
+// On a phone, the charts of what was learned are folded, since each fills a screen.
+if (matchMedia(PHONE).matches) for (const each of every(page, ".folds", HTMLDetailsElement)) each.open = false;
 const charts = await chartsOf(data);
 const assessment = new AssessmentPanel(data, best);
 best();
@@ -158,6 +166,20 @@ contextual?.addEventListener("submit", async (event) => {
   } catch (error) {
     tellProblem(contextual, error);
   }
+});
+
+document.addEventListener("click", async (event) => {
+  const button = around(event, "[data-retries]", HTMLButtonElement);
+  if (!button) return;
+  button.disabled = true;
+  try {
+    const { items } = await listed(`${data.api}/trials?state=failed`, MAX_RETRIED);
+    for (const { number } of items) await call("POST", `${data.api}/trials/${number}/retry`, {});
+    say(`${counted(items.length, "trial")} will be issued again, before new ones, once the study is resumed.`);
+  } catch (error) {
+    say(messageOf(error));
+  }
+  changed();
 });
 
 const words = ifThere("words-form", HTMLFormElement); // absent without the right to work

@@ -1,5 +1,5 @@
-// Ask for the next experiment. While the model is choosing it, the page shows how long this has taken, and offers to
-// take a quasi-random point or to cancel.
+// Ask for the next trial. While the model is choosing it, the page shows how long this has taken, and offers to take a
+// quasi-random trial or to cancel.
 
 import { call, pause } from "./calls.js";
 import { messageOf, problemOf, statusOf } from "./caught.js";
@@ -51,7 +51,7 @@ async function giveBack(path, trials) {
     for (const { number, attempt } of trials)
       await call("POST", path.replace(/suggest$/, `trials/${number}/release`), { attempt });
     if (trials.length)
-      say("The point arrived after you had cancelled. It is given back, and is the next to be issued.");
+      say("The trial arrived after you had cancelled. It is given back, and is the next to be issued.");
   } catch (error) {
     say(`Trial ${trials[0].number} arrived after you had cancelled, and is reserved for you: ${messageOf(error)}`);
   }
@@ -66,8 +66,8 @@ class Wait {
   cancelled;
   #began = Date.now();
   #seconds = made("span", {});
-  #random = made("button", { type: "button", textContent: "Take a quasi-random point" });
-  #dialog = made("dialog", {}, made("p", {}, "The model is choosing your point: ", this.#seconds, "."));
+  #random = made("button", { type: "button", textContent: "Take a quasi-random trial" });
+  #dialog = made("dialog", {}, made("p", {}, "The model is choosing your trial: ", this.#seconds, "."));
   #timer = setInterval(() => this.#tell(), 1000);
 
   constructor() {
@@ -85,7 +85,7 @@ class Wait {
     this.#random.addEventListener("click", () => {
       this.fallback = true;
       this.#random.disabled = true;
-      this.#random.textContent = "A quasi-random point follows in some seconds …";
+      this.#random.textContent = "A quasi-random trial follows in some seconds …";
     });
   }
 
