@@ -1,6 +1,7 @@
 // The page of a study: its charts, its recommended point, and what happens while it is open.
 
 import { AssessmentPanel } from "./assessment.js";
+import { takeBounds } from "./bounds.js";
 import { takeRows } from "./catalogue.js";
 import { listCompromises } from "./compromises.js";
 import { StudyData } from "./data.js";
@@ -159,6 +160,8 @@ contextual?.addEventListener("submit", async (event) => {
 
 const words = ifThere("words-form", HTMLFormElement); // absent without the right to work
 if (words) takeWords(words, data);
+const rules = ifThere("rules-form", HTMLFormElement); // there if the study has metrics or early stopping
+if (rules) takeBounds(rules);
 for (const form of every(document, "form[data-catalogue]", HTMLFormElement)) takeRows(form);
 
 /** @type {number | null} */
