@@ -242,18 +242,37 @@ class Changing:
         baseline: Annotated[
             Point | None, Field(description="all settings in use from now on; an empty object removes them")
         ] = None,
+        outcome_constraints: Annotated[
+            list[definition.OutcomeConstraint] | None,
+            Field(
+                description="all bounds of metrics from now on, of metrics that the study measures; an empty list "
+                "removes them"
+            ),
+        ] = None,
+        early_stopping: Annotated[
+            definition.EarlyStopping | None,
+            Field(description="other numbers of the study's rule; rule, max_steps and metric must stay"),
+        ] = None,
         key: Key = None,
     ) -> answers.InfoAnswer:
-        """Change the mixtures, the prior or the baseline of a running study, and nothing else. Each argument
-        replaces all former ones; what is left out stays. All results stay; those outside changed mixtures no longer
-        count. Change a belief only for a reason that the user gave or that the results show."""
-        if mixtures is None and prior is None and baseline is None:
-            raise ValueError("mixtures, prior or baseline: give at least one of them")
+        """Change the mixtures, the prior, the baseline, the bounds of metrics or early stopping of a running study, and
+        nothing else. Each argument replaces all former ones; what is left out stays. All results stay; those outside
+        changed mixtures no longer count. Change a belief only for a reason that the user gave or that the results
+        show."""
+        given = mixtures, prior, baseline, outcome_constraints, early_stopping
+        if all(each is None for each in given):
+            names = "mixtures, prior, baseline, outcome_constraints or early_stopping"
+            raise ValueError(f"{names}: give at least one of them")
         changes: dict[str, Any] = {
             "mixtures": None if mixtures is None else [each.given() for each in mixtures],
             "prior": None if prior is None else {name: belief.given() for name, belief in prior.items()},
             "baseline": baseline,
         }
+        # None would be a value of these settings.
+        if outcome_constraints is not None:
+            changes["outcome_constraints"] = [each.given() for each in outcome_constraints]
+        if early_stopping is not None:
+            changes["early_stopping"] = early_stopping.given()
         return answers.info(await self._perform(StudyCalls(study).update(**changes), context, key))
 
     async def suggest(

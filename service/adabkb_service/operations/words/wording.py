@@ -188,6 +188,31 @@ def quantities(study: Study) -> dict[str, Any]:
     return {name: each.model_dump(mode="json") for name, each in study.quantities.items()}
 
 
+def bounded(study: Study) -> list[str]:
+    """Return the names of the metrics that may have bounds."""
+    return [name for name in study.metrics if name not in {each.metric for each in study.objectives}]
+
+
+def outcome_constraints(study: Study) -> list[dict[str, Any]]:
+    """Return the bounds of metrics, in the format of the API."""
+    return [each.model_dump(mode="json") for each in study.outcome_constraints]
+
+
+def bounds_of(study: Study, metric: str) -> dict[str, Any]:
+    """Return the bounds of a metric, in the format of the API; empty without any."""
+    return next((each for each in outcome_constraints(study) if each["metric"] == metric), {})
+
+
+def early_stopping(study: Study) -> dict[str, Any] | None:
+    """Return the rule of early stopping, in the format of the API; None without one."""
+    return None if study.early_stopping is None else study.early_stopping.model_dump(mode="json")
+
+
+def has_rules(study: Study) -> bool:
+    """Return whether the study has bounds of metrics or early stopping that can be changed."""
+    return bool(bounded(study)) or study.early_stopping is not None
+
+
 def parameters(study: Study) -> list[dict[str, Any]]:
     """Return the parameters in the format of the API."""
     return [each.model_dump(mode="json") for each in study.parameters]

@@ -136,6 +136,11 @@ const ACTIONS = {
     undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
     goto: stay,
   },
+  rules: {
+    says: () => "The rules are changed.",
+    undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
+    goto: stay,
+  },
   catalogue: {
     says: () => "The catalogue is changed.",
     undo: (_, sent) => {

@@ -1,6 +1,7 @@
 // The page of a study: its charts, its recommended point, and what happens while it is open.
 
 import { AssessmentPanel } from "./assessment.js";
+import { takeBounds } from "./bounds.js";
 import { call, listed } from "./calls.js";
 import { takeRows } from "./catalogue.js";
 import { messageOf } from "./caught.js";
@@ -184,6 +185,8 @@ document.addEventListener("click", async (event) => {
 
 const words = ifThere("words-form", HTMLFormElement); // absent without the right to work
 if (words) takeWords(words, data);
+const rules = ifThere("rules-form", HTMLFormElement); // there if the study has metrics or early stopping
+if (rules) takeBounds(rules);
 for (const form of every(document, "form[data-catalogue]", HTMLFormElement)) takeRows(form);
 
 /** @type {number | null} */

@@ -237,6 +237,30 @@ def test_mixtures_beliefs_and_settings_in_use_of_a_running_study_are_changed(ser
     asyncio.run(session())
 
 
+def test_bounds_and_early_stopping_of_a_running_study_are_changed(server: str) -> None:
+    async def session() -> None:
+        async with in_process(server) as agent:
+            made = {
+                "parameters": {"x": {"kind": "float", "low": 0, "high": 1}},
+                "direction": "maximize",
+                "outcome_constraints": [{"metric": "size", "upper": 5}],
+                "early_stopping": {"rule": "median", "max_steps": 9},
+            }
+            await agent.call("create_study", study="s", **made)
+            rule = {"rule": "median", "max_steps": 9, "min_steps": 3}
+            changed = await agent.call(
+                "update", study="s", outcome_constraints=[{"metric": "size", "lower": 1}], early_stopping=rule
+            )
+            assert changed["outcome_constraints"] == [{"metric": "size", "lower": 1}]
+            assert changed["early_stopping"]["min_steps"] == 3
+            changed = await agent.call("update", study="s", outcome_constraints=[])
+            assert "outcome_constraints" not in changed
+            assert changed["early_stopping"]["min_steps"] == 3
+            assert "max_steps" in await agent.refusal("update", study="s", early_stopping={**rule, "max_steps": 99})
+
+    asyncio.run(session())
+
+
 def test_a_catalogue_is_a_kind_of_parameter(server: str) -> None:
     dye = {"kind": "catalogue", "rows": ["a", "b", "c"], "descriptors": {"size": [1, 2, 3]}}
 
