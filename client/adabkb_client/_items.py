@@ -27,7 +27,7 @@ class Items(Sequence[T], Generic[T]):
     """A list on the server. Each page is read once, when it is needed.
 
     ``items[0]``, ``items[:5]`` and loops read only the pages that they need; ``len(items)`` and ``items[-1]`` read all.
-    Items that the server stores after a page was read are missing: get the list again to see them. A list that
+    Items that the server stores later may be missing: get the list again to see them. A list that
     ``AsyncItems`` returned has been read completely.
 
     Consoles and notebooks show the first items, which are read again each time.

@@ -141,8 +141,8 @@ _Known = dict[str, list[_Stored]]
 
 
 def _known(study_id: str) -> Steps[_Known]:
-    """Return place -> results without a trial, with the numbers as first reported, and own failures. (A corrected
-    result still belongs to the same row.)"""
+    """Return place -> results without a trial, with the numbers as first reported, and failures at user-supplied
+    points. (A corrected result still belongs to the same row.)"""
     found: dict[tuple[str, int], _Stored] = {}
     for event in (yield from Listing(f"{study_path(study_id)}/events", _told_of).all()):
         if event is not None:

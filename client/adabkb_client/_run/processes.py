@@ -44,10 +44,11 @@ class WorkerProcess:
         evaluation: calls the function.
         study: the study of the trials.
         max_attempts: the number of the attempt in which a killed process makes the trial fail.
-        gpu: the only device that the process sees; None for all.
+        gpu: the only CUDA device that the process sees; None for those that this process sees.
 
     Raises:
         TypeError: the function cannot be pickled, or the process cannot load it.
+        RuntimeError: the process ended before it was ready.
     """
 
     def __init__(self, evaluation: Evaluation, study: Study, max_attempts: int, gpu: str | None = None) -> None:

@@ -80,8 +80,8 @@ async def work(state: RunState, io: WorkerIO[L]) -> None:
 
 
 async def _wait(state: RunState, io: WorkerIO[L], none: NoTrialAvailable, *, has_waited: bool) -> None:
-    """Wait until the next request for a trial, if the server has waited in the last one. Otherwise request at once: the
-    server waits in the next request."""
+    """Wait until the next request for a trial. If the last one allowed the server to wait, this takes as long as the
+    answer says: 0 s if it did wait. Otherwise request at once, and let the server wait."""
     seconds = state.pause(none)
     if state.progress.is_due():
         state.progress.waiting(none, [] if none.reason == "paused" else await _held_elsewhere(state, io))

@@ -182,7 +182,7 @@ class WhyAnswer(TypedDict):
 
 
 class ParameterImportanceAnswer(TypedDict):
-    """Shares of the variance between 0 and 1, with standard errors."""
+    """Shares of the variance that one parameter explains, between 0 and 1, with standard errors."""
 
     name: str
     alone: float

@@ -35,7 +35,7 @@ OfMetric = Annotated[
 def importance(server: Server, study: StudyId, metric: OfMetric = None, as_json: AsJson = False) -> None:
     """Show which parameters the objective depends on.
 
-    These are Sobol' indices with their standard errors: the share of the variance over the space that a parameter
+    The numbers are Sobol' indices with their standard errors: the share of the variance over the space that a parameter
     explains by itself (first order), and including its interactions with others (total).
     """
     found = server.document(StudyCalls(study).importance(metric))

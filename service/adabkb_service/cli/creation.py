@@ -40,7 +40,7 @@ def create_study(
     noise_std: Annotated[float | None, _option("standard deviation of a result")] = None,
     tolerance: Annotated[float | None, _option("gap at which the study is complete")] = None,
     no_gain_for: Annotated[int | None, _option("results without a gain that end the study")] = None,
-    gap_share_below: Annotated[float | None, _option("gap that ends it, as a share of the range")] = None,
+    gap_share_below: Annotated[float | None, _option("end at this gap, as a share of the range")] = None,
     lease_seconds: Annotated[float | None, _option("duration of a lease in seconds")] = None,
     max_attempts: Annotated[int | None, _option("expired leases that fail a trial")] = None,
     max_runtime_seconds: Annotated[float | None, _option("time limit of an attempt in seconds")] = None,

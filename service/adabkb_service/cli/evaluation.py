@@ -31,7 +31,7 @@ GIVE_BACK = 75
 STOPS = [signal.Signals[name] for name in ("SIGHUP", "SIGINT", "SIGTERM") if name in signal.Signals.__members__]
 """Signals that stop the command and are forwarded to the programs. Windows has no SIGHUP."""
 MAX_PAUSE = 60.0
-"""The maximum pause in seconds between two trials while all trials are released."""
+"""The maximum pause in seconds before the next trial, after programs have released one or several in a row."""
 LAST_LINES = 10
 REASON_LENGTH = 900
 

@@ -167,8 +167,8 @@ def copy(
 ) -> None:
     """Copy a whole database into an empty one.
 
-    It copies from SQLite to PostgreSQL or back, and every study continues where it was. First stop the servers of
-    the source: results that they store after the copy would be missing.
+    Each may be SQLite or PostgreSQL, and every study continues where it was. First stop the servers of the source:
+    results that they store after the copy would be missing.
 
     adabkb data copy sqlite:///adabkb.db postgresql://adabkb@localhost/adabkb
     """

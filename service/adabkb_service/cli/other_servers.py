@@ -36,6 +36,6 @@ def warn_of_other_servers(database: URL) -> AbstractContextManager[Any]:
         )
     except portalocker.LockException:  # a file system without locks
         return file
-    with suppress(portalocker.LockException):  # another server is just looking
+    with suppress(portalocker.LockException):  # another server checks for others at this moment
         portalocker.lock(file, SHARED)
     return file

@@ -19,7 +19,7 @@ GUARD = "trap '' HUP INT TERM; echo; read _; rm -rf -- \"$1\"; kill -KILL 0"
 """The shell script of a guard. It signals that it is ready and waits for the end of its input, that is, until the
 command dies. Then it removes the folder and kills its group."""
 KEPT = 1_000_000
-"""The last bytes of each output are kept, at most this many."""
+"""The maximum number of bytes of each output that are kept; these are the last ones."""
 READ = 65_536
 PIPE_SECONDS = 1.0
 """Seconds to wait for the end of the outputs if the program has ended but its group has not. A filter such as tee may

@@ -19,7 +19,7 @@ def columns(rows: Sequence[Row]) -> str:
 
 
 def trials(found: Iterable[Row]) -> list[Row]:
-    """Return trials: their state, result, duration and parameters."""
+    """Return a row for each trial: its state, result, duration, worker, parameters and a note."""
     return [
         {
             "trial": each["number"],
@@ -37,7 +37,7 @@ def trials(found: Iterable[Row]) -> list[Row]:
 
 
 def results(found: Iterable[Row]) -> list[Row]:
-    """Return results: the trial, numbers and parameters of each."""
+    """Return a row for each result: its trial, numbers, parameters and a note."""
     return [
         {
             "observation": each["seq"],
@@ -61,7 +61,7 @@ def _status(result: Row) -> str:
 
 
 def studies(found: Iterable[Row]) -> list[Row]:
-    """Return studies: their state, progress and best result."""
+    """Return a row for each study: its state, progress and best result."""
     return [
         {
             "study": each["id"],
@@ -86,7 +86,8 @@ def _of_budget(study: Row) -> str:
 
 
 def _shown(parameters: Row) -> dict[str, Any]:
-    """Return the values of a point. None is a value; an inactive parameter has none."""
+    """Return the values of a point as cells. The value None is shown as null, since an empty cell means an inactive
+    parameter."""
     return {name: "null" if value is None else value for name, value in parameters.items()}
 
 

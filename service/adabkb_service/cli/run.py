@@ -200,9 +200,9 @@ def _make_folder(logs: Path) -> None:
 
 
 def _summary(study: str, report: RunReport) -> str:
-    is_complete = report.reason in StudyComplete.explanations  # otherwise the command has evaluated its trials
+    is_complete = report.reason in StudyComplete.explanations  # other reasons only end the run
     end = f"Study {study} is complete ({report.reason})" if is_complete else f"Study {study} is not complete"
-    stopped = f", {report.stopped} were stopped" if report.stopped else ""
+    stopped = f", {report.stopped} stopped" if report.stopped else ""
     completed = counted(report.completed, "trial", "trials")
     line = f"{end}; this command completed {completed}, {report.failed} failed{stopped}."
     best = report.recommendation.observed

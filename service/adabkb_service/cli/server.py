@@ -29,7 +29,7 @@ from adabkb_service.storage.database import Database
 from adabkb_service.telemetry import logs
 
 GRACE_SECONDS = 30
-"""How long a stopping server waits for active requests. Every request takes less."""
+"""How long a stopping server waits for active requests. Requests that wait for a trial are answered at once."""
 
 SWITCH_SECONDS = 0.001
 """Seconds after which a thread must release the interpreter lock if others wait for it, such as the event loop."""

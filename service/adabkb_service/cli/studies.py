@@ -99,7 +99,7 @@ def update(
     failure_limit: Annotated[str | None, _limit("failures in a row that pause the study")] = None,
     pending_limit: Annotated[str | None, _limit("maximum number of trials without a result")] = None,
     no_gain_for: Annotated[str | None, _limit("results without a gain that end the study")] = None,
-    gap_share_below: Annotated[str | None, _limit("gap that ends the study, as a share of the range")] = None,
+    gap_share_below: Annotated[str | None, _limit("end at this gap, as a share of the range")] = None,
     title: Annotated[str | None, typer.Option(help="what people call the study", show_default=False)] = None,
     description: Annotated[str | None, typer.Option(help="what the study is about", show_default=False)] = None,
     tag: Annotated[
@@ -164,16 +164,15 @@ def update(
     ] = None,
     early_stopping: Annotated[
         str | None,
-        typer.Option(metavar="JSON", help="other settings of the rule", show_default=False),
+        typer.Option(metavar="JSON", help="other settings of the rule; give it once", show_default=False),
     ] = None,
     descriptors: DescriptorTables = None,
     as_json: AsJson = False,
 ) -> None:
     """Change the settings of a study, or edit its space.
 
-    A LIMIT is a number, or "none" for no limit. "none" also removes texts, constraints, mixtures, the prior and the
-    baseline. Options from --tag on may be repeated, except --early-stopping. They replace all old values, but
-    --parameter adds or replaces one parameter.
+    A LIMIT is a number or "none", which also removes most other settings.
+    Options from --tag on may be repeated; only --parameter keeps old entries.
 
     \b
     adabkb study update svm --budget 100 --tolerance none

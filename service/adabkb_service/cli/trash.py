@@ -25,8 +25,8 @@ def delete_study(
 ) -> None:
     """Delete a study and everything in it.
 
-    For 30 days, you can restore it with adabkb trash restore. While it is in the trash, its webhooks send nothing
-    and its links do not work.
+    Unless you pass --purge, you can restore it for 30 days: adabkb trash restore. While it is in the trash, its
+    webhooks send nothing and its links do not work.
     """
     _confirm(f"Delete study {study} with all its results{' permanently' if purge else ''}?", yes=yes)
     server.perform(StudyCalls(study).delete(purge=purge))

@@ -95,7 +95,7 @@ class AdaGPUCB(TreeFields):
 
     kind: Literal["ada-gp-ucb"]
     horizon: Annotated[Count, Field(description="T: number of results for which the bounds must hold")] = 1000
-    c1: Annotated[Constant, Field(description="C_1: C_1 r^-d balls of radius r can cover the box")] = 1.0
+    c1: Annotated[Constant, Field(description="C_1, so that C_1 r^-d balls of radius r can cover the box")] = 1.0
     beta: Annotated[
         Annotated[float, Field(ge=0, le=1e30)] | None,
         Field(description="width of the bounds; by default sqrt(lambda (ln(1/delta) + ln(T h_max)))"),

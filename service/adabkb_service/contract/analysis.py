@@ -26,7 +26,7 @@ class ParameterImportance(Answer):
 
 
 class Importance(Answer):
-    """Which parameters the posterior mean depends on, over the whole space."""
+    """How much the posterior mean depends on each parameter, over the whole space."""
 
     results: Annotated[int, Field(description="number of results that the model uses")]
     std: Annotated[

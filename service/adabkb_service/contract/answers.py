@@ -231,9 +231,9 @@ class Counts(Sparse, Answer):
 
 
 class Best(Sparse, Answer):
-    """The best observation that satisfies all outcome constraints, or otherwise the one that violates them least: of
-    all contexts in a study, of the requested context in a recommendation. A study with several objectives has a front
-    instead."""
+    """The best observation that satisfies all outcome constraints, or otherwise the one that violates them least. In a
+    study, it is the best one of all contexts; in a recommendation, that of the requested context. A study with several
+    objectives has a front instead."""
 
     parameters: Parameters
     value: float

@@ -13,7 +13,7 @@ from pydantic import Field
 from adabkb_service.contract.parameters import Body, Positive
 
 COST = "cost"
-"""The metric."""
+"""The name of the metric that has the cost."""
 MAX_COST = 1e30
 """The highest cost of one result: the sum over all results must be a finite number."""
 NEEDS_COST = 'also needs the field cost: "told" (each result gives it) or "measured" (the seconds of its attempt)'

@@ -102,7 +102,7 @@ class AshaRule(_Rule):
     after_trials: Annotated[Trials, Field(description="number of other trials that must have reached the rung")] = 1
 
     def mark(self, before: int, step: int) -> int | None:
-        """Return the highest rung that this report has reached and the previous report had not."""
+        """Return the highest rung that this report has reached and the previous one had not; None if there is none."""
         reached, rung = None, self.min_steps
         while rung <= step and self.may_stop(rung):
             reached = rung if rung > before else reached

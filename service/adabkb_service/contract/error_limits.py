@@ -26,7 +26,7 @@ MORE = "more_faults"
 
 
 class _Sparing:
-    """Refuses a list or an object that is too long before its items are validated, and limits the number of errors
+    """Before the items of a list or an object are validated, refuses it if it is too long. Limits the number of errors
     collected from a list. In an ``Annotated`` it must follow a ``Field`` with ``max_length``."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:

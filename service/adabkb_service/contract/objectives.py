@@ -20,8 +20,7 @@ ALONE: Mapping[str, str] = {
     "direction": "belongs to each objective; leave it out here",
     "noise_std": "belongs to each objective; leave it out here",
     "tolerance": "cannot be combined with several objectives, which have no gap; use a budget",
-    "baseline": "cannot be combined with several objectives yet, which have a front and no single best point; leave "
-    "it out",
+    "baseline": "cannot be combined with several objectives, which have a front and no single best point; leave it out",
 }
 """Fields of a study that cannot be combined with several objectives, with the error message."""
 

@@ -40,7 +40,7 @@ MAX_SAFE_INTEGER = 2**53 - 1
 MAX_COUNT = 2**31 - 1
 MAX_PARAMETERS = 100
 MAX_CHOICES = 1000
-"""The maximum number of values of a parameter."""
+"""The maximum number of values of an ordinal parameter, and of choices of a categorical one."""
 MAX_DESCRIPTORS = 2000
 """The maximum number of descriptors of a parameter's choices."""
 MIN_ULPS = 16
@@ -129,7 +129,7 @@ Known = Annotated[
 ]
 """Whether the parameter is context; ``contract/context.py`` checks it against the rest of a study."""
 Described = Annotated[list[Number], FailFast(), Field(max_length=MAX_CHOICES), SPARING]
-"""One number per choice. Only the first error is reported, since there may be thousands of descriptors."""
+"""One number per choice. Only the first error is reported, since there may be thousands of numbers."""
 Descriptors = Annotated[
     Annotated[dict[Name, Described], Field(max_length=MAX_DESCRIPTORS), SPARING],
     Field(
@@ -141,7 +141,7 @@ Descriptors = Annotated[
 
 
 class Body(BaseModel):
-    """The body of a request, or a part of it. Unknown fields and values of other types are errors."""
+    """The body of a request, or a part of it. Unknown fields and values of wrong types are errors."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, json_schema_serialization_defaults_required=True
@@ -403,7 +403,7 @@ class CatalogueParameter(Sparse, Body):
 
 
 class FixedParameter(Sparse, Body):
-    """A fixed value that is part of every point."""
+    """A fixed value. It is part of every point; with a condition, of every point that satisfies it."""
 
     name: Name
     kind: Literal["fixed"]

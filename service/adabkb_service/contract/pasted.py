@@ -11,7 +11,7 @@ from adabkb_service.contract.parameters import Body, Count, Number, Text
 from adabkb_service.contract.requests import MAX_ITEMS
 
 MAX_UNDONE = 1000
-"""The maximum number of results and failures whose import is undone in one request."""
+"""The maximum number of results, and of failed trials, whose import is undone in one request."""
 
 
 class PastedRow(Body):
@@ -32,7 +32,8 @@ class PastedRows(Body):
 
 
 class KnownRow(BaseModel):
-    """What is stored of a row: the same result, or another result of the same trial at the same point."""
+    """The stored result or failed trial that corresponds to a row. One that is not the same has the row's number and
+    point, but other values."""
 
     trial: int | None
     observation: int | None

@@ -23,7 +23,7 @@ UNKNOWN = "is not a parameter of this study"
 WHICH = "name the parameters whose values are equal on a plate"
 TWICE = "is named twice; name each parameter once"
 IS_FIXED = "is a fixed parameter, so it is the same on all plates; leave it out"
-HAS_CONDITION = "has a condition (when), so some trials of a plate may lack it; leave out either"
+HAS_CONDITION = "has a condition (when), so some trials of a plate may lack it; leave out one of the two"
 IS_SHARE = "is a share of a mixture, which may differ between the trials of a plate; leave it out"
 NOTHING_DIFFERS = "leaves no parameter that can differ between the trials of a plate; leave one out"
 

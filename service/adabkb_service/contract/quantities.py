@@ -65,7 +65,7 @@ class Quantity(Sparse, Body):
 Quantities = Annotated[
     Annotated[dict[Name, Quantity], Field(max_length=MAX_METRICS + 1), SPARING],
     Field(
-        description="labels, units, digits and natural bounds for display, by name: of metrics, objectives, and "
+        description="labels, units and digits for display, and natural bounds, by name: of metrics, objectives, and "
         "'value' for a single objective",
     ),
 ]

@@ -357,20 +357,20 @@ class ReleaseBody(Body):
 
 
 class WithdrawBody(Body):
-    """The trial to withdraw."""
+    """The attempt of a trial to withdraw, and the reason."""
 
     attempt: Attempt | None = None
     reason: Annotated[Text | None, Field(description="why it will not be evaluated")] = None
 
 
 class RetryBody(Body):
-    """A failed or withdrawn trial to retry."""
+    """Why a failed or withdrawn trial is retried."""
 
     reason: Annotated[Text | None, Field(description="reason of the retry, for the log")] = None
 
 
 class AnnotationBody(Body):
-    """Changes to a trial. Absent fields keep their values."""
+    """Changes to the attributes of a trial. Absent attributes keep their values."""
 
     attributes: Annotated[
         Attributes,
@@ -407,7 +407,7 @@ class CorrectionBody(Changes):
 
 
 class PredictBody(Body):
-    """The points at which to predict the objective."""
+    """The points at which to predict the objectives and other metrics."""
 
     points: Annotated[list[Point], Field(min_length=1, max_length=MAX_ITEMS), SPARING]
 

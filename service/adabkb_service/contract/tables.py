@@ -1,8 +1,8 @@
 """Tables of catalogues: parsing, and what a parameter stores instead of the text.
 
 A table is CSV text: a header, then a line per row, with commas, semicolons or tabs between cells. The first column
-names the rows, and the others are numbers that describe them. The row of a study stores a digest of the table; the log
-stores the text.
+names the rows, and the others are numbers that describe them. The study's row in the database stores a digest of the
+table; the log stores the text.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ MAX_NUMBERS = 5_000_000
 MAX_TABLE_LENGTH = 10 * 2**20
 """The maximum length of a table, in characters."""
 MAX_ROW_LENGTH, MAX_HEAD_LENGTH = 1000, 200
-"""The maximum length of the name of a row or a column, in characters."""
+"""The maximum lengths of the name of a row and of a column, in characters."""
 MAX_SHOWN = 1000
 """The maximum number of characters of a table in an event that is shown."""
 BETWEEN = ",;\t"
 """Separators of cells; numbers may have decimal commas unless the separator is a comma."""
 CACHED = 20_000_000
-"""The maximum number of numbers in the tables that a process caches."""
+"""The maximum size of the tables that a process caches: the number of numbers, and twice the number of rows."""
 
 
 def table_of(pieces: Pieces) -> Table:

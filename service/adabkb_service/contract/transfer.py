@@ -67,14 +67,14 @@ class Snapshot(Sparse, Body):
 
 
 def check_transfer(studies: Sequence[str], definition: Mapping[str, Any]) -> None:
-    """Refuse fields that cannot be combined with older studies.
+    """Check that the older studies are distinct, and that the algorithm can use them.
 
     Args:
         studies: the ids of the older studies.
         definition: the valid fields of the new study.
 
     Raises:
-        PydanticCustomError: a field cannot be combined with older studies.
+        PydanticCustomError: a study is listed twice, or the algorithm is not the profile auto.
     """
     if not studies:
         return

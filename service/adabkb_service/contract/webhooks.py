@@ -101,5 +101,5 @@ class Message(Answer):
     study: str
     seq: Annotated[int, Field(description="number of the event in the study's log")]
     at: Annotated[datetime, Field(description="time of the event")]
-    text: Annotated[str, Field(description="in words")]
+    text: Annotated[str, Field(description="what happened, in words")]
     trial: Annotated[Trial | None, Field(description="the trial at the time of sending")]

@@ -31,7 +31,7 @@ def create(module_client: Client) -> Callable[..., Study]:
 
 
 def creator(client: Client) -> Callable[..., Study]:
-    """Creates studies with unique names."""
+    """Return a function that creates studies with unique ids."""
     numbers = count(1)
 
     def create(**settings: Any) -> Study:

@@ -1,4 +1,4 @@
-"""Run the command in this process, which saves its startup."""
+"""Run the command in the process of the tests, which saves the start of another one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ WIDTH = 78
 
 
 def adabkb(*arguments: str, code: int = 0, stdin: str | None = None) -> str:
-    """Run a command, and return its output (stderr if it failed with a message there)."""
+    """Run a command, check its exit code, and return its output.
+
+    If the code is not 0, this is standard error, or standard output if standard error is empty.
+    """
     result = CliRunner().invoke(app, list(arguments), input=stdin, terminal_width=WIDTH)
     assert result.exit_code == code, result.output
     return result.stderr or result.stdout if code else result.stdout
 
 
 def commands() -> list[tuple[tuple[str, ...], Any]]:
-    """All commands with their names."""
+    """Return all commands with the words that call them, such as ``("study", "show")``."""
     return _below(typer.main.get_command(app), ())
 
 

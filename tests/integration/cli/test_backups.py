@@ -1,4 +1,4 @@
-"""Backups into a folder, and copies from one kind of database to the other and back."""
+"""Backups, restores, and copies from SQLite to PostgreSQL and back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def adabkb(*arguments: str | Path) -> Result:
 
 @pytest.fixture
 def filled(other_sqlite: str) -> str:
-    """A database with a study that has some results and a pending trial."""
+    """A database with a study that has six results and an active trial."""
     with server_on(other_sqlite) as address, httpx.Client(base_url=address, timeout=60) as api:
         api.post("/v1/studies", json=DEFINITION)
         for _ in range(6):
@@ -91,7 +91,7 @@ def dump(path: Path) -> list[str]:
 
 
 def test_an_older_database_is_backed_up_as_it_is_so_that_one_can_go_back(tmp_path: Path) -> None:
-    """The installed version asks for a backup before a migration, and the previous version must be able to read it."""
+    """The newer version asks for a backup before a migration, and the older version must be able to restore it."""
     path, saved = unpacked(KEPT[-1], tmp_path), tmp_path / "saved.db"
     as_it_was, url = dump(path), f"sqlite:///{path}"
     path.chmod(0o644)
@@ -139,7 +139,7 @@ def test_a_folder_keeps_the_newest_backups_and_all_that_is_not_one(filled: str, 
 
 
 def test_an_incomplete_backup_is_refused_with_the_cause(filled: str, tmp_path: Path) -> None:
-    """With or without its checksum file; nothing is written."""
+    """Damage is found with the checksum file and without it, and nothing is written."""
     saved, target = tmp_path / "saved.db", tmp_path / "target.db"
     assert adabkb("data", "backup", saved, "--database", filled).exit_code == 0
     whole, sealed = saved.read_bytes(), tmp_path / "saved.db.sha256"

@@ -128,7 +128,7 @@ def test_a_context_is_given_and_what_is_changed_from_the_baseline_is_shown(creat
 
 def test_values_are_reported_until_the_trial_is_stopped(create: Callable[..., Study]) -> None:
     rule = {"rule": "asha", "max_steps": 9}
-    study = create(parameters={"x": Float(0, 1)}, early_stopping=rule)  # maximises
+    study = create(parameters={"x": Float(0, 1)}, early_stopping=rule)  # to be maximized
     adabkb("trial", "suggest", study.id, "--count", "2")
     assert adabkb("trial", "report", study.id, "1", "1", "-0.5") == "Go on.\n"
     stopped = adabkb("trial", "report", study.id, "2", "1", "-0.75", "--attempt", "1", code=3)
@@ -390,7 +390,7 @@ def test_watching_shows_what_happens_until_the_study_is_complete(create: Callabl
 
 
 def test_every_call_of_the_api_can_be_made(address: str) -> None:
-    """A new call of the API needs a command."""
+    """A new call of the API needs a command, or an entry in one of the lists at the end."""
     x, results = ("x=1", "n=2"), '{"parameters": {"x": 1, "n": 3}, "value": 1}'
     with proxy(address) as through:
         for arguments, stdin in [
@@ -460,7 +460,7 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
         pattern = re.sub(r"\\{.*?\\}", "[^/]+", re.escape(path))
         for method, call in calls.items():
             is_made = any(method.upper() == made and re.fullmatch(pattern, where) for made, where in called)
-            # by why and trials, by exclude, and by partition
+            # The calls of trial why and trial list, result exclude, and model partition do the same.
             by_another = call["operationId"] in ("getTrial", "excludeObservation", "listCells")
             in_database = call["operationId"] in (
                 "createToken",
@@ -478,7 +478,7 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
 
 @contextmanager
 def listening() -> Iterator[tuple[str, list[str | None]]]:
-    """A server that records the tokens of requests."""
+    """Yield the URL of a server, and a list of the Authorization headers that it gets."""
     tokens: list[str | None] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -270,7 +270,7 @@ def test_a_wrong_setting_is_named_in_one_line(
 def test_a_folder_that_the_user_may_not_enter_is_an_error_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such as the administrator's folder, for a command that runs as the user of the service."""
+    """For example, the working folder is the administrator's, and the command runs as the user of the service."""
     monkeypatch.chdir(tmp_path)
     tmp_path.chmod(0)
     is_root = os.geteuid() == 0
@@ -335,7 +335,7 @@ def test_the_state_of_a_study_counts_imported_results(url: list[str]) -> None:
 
 
 def test_a_terminal_shows_that_the_server_starts(tmp_path: Path) -> None:
-    """Programs, which read pipes, get only the address."""
+    """A program that reads the output through a pipe gets only the line with the address."""
     controller, terminal = os.openpty()
     environment = {**os.environ, "ADABKB_MODEL_PROCESSES": "0"}
     command = [ADABKB, "serve", "--port", "0", "--database", f"sqlite:///{tmp_path}/new.db"]
@@ -399,7 +399,7 @@ def test_a_file_of_something_else_is_refused_and_left_as_it_was(
 
 
 def test_a_shell_completes_commands_options_and_the_ids_of_studies(server: str) -> None:
-    """As bash requests completions, with the variables that ``--install-completion`` sets."""
+    """The variables are those that bash sets after ``adabkb --install-completion``."""
     with Client(server) as client:
         client.create_study("tuned", {"x": Float(0, 1)}, direction="minimize")
 

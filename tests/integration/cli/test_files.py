@@ -1,4 +1,4 @@
-"""Files of trials and of results without a trial in the client and the command."""
+"""Files of trials, and of results without a trial: with the client, and on the command line."""
 
 from __future__ import annotations
 

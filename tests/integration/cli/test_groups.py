@@ -15,7 +15,7 @@ from tests.integration.cli.shell import adabkb, commands
 from tests.integration.cli.test_calls import listening
 
 SCREEN = 40
-"""Number of lines of a terminal."""
+"""Maximum number of lines of a help text."""
 SERVING = {("serve",), ("work",), ("mcp",)}
 """Commands that run until they are stopped, and print no answer."""
 
@@ -23,7 +23,8 @@ SERVING = {("serve",), ("work",), ("mcp",)}
 WITH_A_FUNCTION = {"lease", "optimize", "plot", "run", "stop", "to_frame", "trial"}
 """Methods that evaluate a function of the program, or return objects of Python; ``adabkb run`` evaluates a command."""
 OF_PROGRAMS = {"report_many", "with_options"} | WITH_A_FUNCTION
-"""Methods without a command: a program repeats ``report``, and options belong to commands."""
+"""Methods without a command. ``report_many`` is several calls of ``trial report``, and the options of ``with_options``
+are global options of all commands."""
 CLIENT = {name for name in dir(Client) if not name.startswith("_")}
 NAMED = {
     ("study", "export"): ("export", "export_excel"),
@@ -41,7 +42,7 @@ NAMED = {
     ("model", "show"): ("model",),
     ("access", "show"): ("access",),
 }
-"""Calls of commands that show or list; other commands have the name of their call."""
+"""Command -> its methods, if their names differ from that of the command."""
 
 
 def groups() -> list[str]:
@@ -113,7 +114,7 @@ def test_global_options_stand_before_a_command_or_after_it(monkeypatch: pytest.M
 
 
 def test_each_command_of_a_study_is_a_call_of_the_client_and_the_other_way_round() -> None:
-    """Commands have the names of methods: ``result add`` is ``add_result``, ``trial list`` is ``trials``."""
+    """Commands are named after methods: ``result add`` calls ``add_result``. ``NAMED`` has the exceptions."""
     calls = {name for name in dir(Study) if not name.startswith("_")} - OF_PROGRAMS
     found = set[str]()
     for path, _ in commands():

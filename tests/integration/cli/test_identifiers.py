@@ -37,13 +37,13 @@ ARGUMENTS = {
 OTHERS = {"definition": "-", "file": "-", "name": "ann", "user": "ann", "step": "1", "value": "1"}
 """Values for other arguments of the same commands; arguments that are not listed accept any string."""
 VALUES = 3
-"""Number of values per command, which together have all."""
+"""Number of invalid values tested per argument. Different arguments are tested with different values."""
 ACCESS_TOKEN = "--token"
 """An option with the same name and another meaning."""
 
 
 def identifiers() -> Iterator[tuple[tuple[str, ...], Any, list[Any]]]:
-    """Each parameter of a command that takes an id or a number, with the command and the arguments before it."""
+    """Yield each argument or option that takes an id or a number: its command, itself, and the command's arguments."""
     for path, command in commands():
         arguments: list[Any] = [each for each in command.params if each.param_type_name == "argument"]
         for parameter in command.params:
@@ -52,7 +52,7 @@ def identifiers() -> Iterator[tuple[tuple[str, ...], Any, list[Any]]]:
 
 
 def line(path: tuple[str, ...], parameter: Any, arguments: list[Any], text: str) -> list[str]:
-    """A command with a string instead of one id, and valid other arguments."""
+    """Return a command line with ``text`` for one parameter, and valid values for the other required arguments."""
     option = [] if parameter in arguments else [f"{parameter.opts[0]}={text}"]
     given = [
         text if each is parameter else ARGUMENTS.get(each.name) or OTHERS.get(each.name, "x=1")

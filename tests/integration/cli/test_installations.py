@@ -24,12 +24,15 @@ def installed(folder: Path, requirements: list[str]) -> Path:
     """Create a folder with links to the packages of these requirements, and to this project's code."""
     for code in ("service/adabkb_service", "client/adabkb_client"):
         (folder / Path(code).name).symlink_to(ROOT / code)
-    link(folder, distribution("adabkb-service"))  # its version
+    link(folder, distribution("adabkb-service"))  # for its version
     return with_requirements(folder, requirements)
 
 
 def with_requirements(folder: Path, requirements: Iterable[str], extra: str = "") -> Path:
-    """Add links to the packages of these requirements, including an extra, to the folder."""
+    """Add links to the folder for the packages of these requirements, and for what they require themselves.
+
+    ``extra`` is the extra for which their markers are evaluated.
+    """
     waiting = [(Requirement(text), extra) for text in requirements]
     found: set[tuple[str, str]] = set()
     while waiting:
@@ -46,7 +49,7 @@ def with_requirements(folder: Path, requirements: Iterable[str], extra: str = ""
 
 def link(folder: Path, package: Distribution) -> None:
     tops = {file.parts[0] for file in package.files or () if file.parts[0] not in ("..", "__pycache__")}
-    tops = {top for top in tops if not top.endswith(".pth")}  # without those of this checkout
+    tops = {top for top in tops if not top.endswith(".pth")}  # these would add the whole checkout
     for top in tops:
         if not (folder / top).exists():
             (folder / top).symlink_to(Path(str(package.locate_file(top))))

@@ -24,7 +24,7 @@ def _environment(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def put(url: str, study: str, key: str, minutes: int = 0, **body: Any) -> None:
-    """Keep a result for a server."""
+    """Put a result for a server into the outbox, as if it had been kept some minutes ago."""
     at = (datetime.now(UTC) - timedelta(minutes=minutes)).isoformat()
     assert Outbox(url)._keep(KeptResult(f"/studies/{study}/observe", body, key, None, at))
 

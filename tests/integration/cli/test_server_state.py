@@ -1,4 +1,4 @@
-"""``adabkb server``: what it shows of a server that is ready, and of one that is not."""
+"""``adabkb server``: its output for a server that is ready, and for one that is not; metrics."""
 
 from __future__ import annotations
 

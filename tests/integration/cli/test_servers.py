@@ -48,7 +48,7 @@ def test_a_second_server_on_a_file_warns_with_the_remedy_and_works(other_sqlite:
 
 
 def test_a_stop_of_all_processes_of_a_server_warns_of_nothing(other_sqlite: str) -> None:
-    """As by systemd, which sends SIGTERM to each of them, or by Ctrl-C."""
+    """As by systemd, which sends SIGTERM to each of them."""
     with started(other_sqlite, models=1) as (url, process):
         with Client(url) as client:
             client.create_study("s", {"x": Float(0, 1)}, direction="minimize").suggest()

@@ -1,4 +1,4 @@
-"""Tables: fitted to a terminal, plain and complete elsewhere."""
+"""Tables: as wide as the terminal; in a file or a pipe, each row has one line."""
 
 from __future__ import annotations
 

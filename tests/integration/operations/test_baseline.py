@@ -125,7 +125,7 @@ REFUSED: list[tuple[dict[str, Any], tuple[str, ...], str]] = [
     ({"baseline": {"heat": 10}}, ("baseline", "heat"), "is 10, outside"),
     ({"baseline": {"heta": 30}}, ("baseline", "heta"), "is not a parameter of this study; did you mean heat"),
     ({"baseline": {"lot": 7}}, ("baseline", "lot"), "is a fixed parameter"),
-    ({"objectives": SEVERAL, "direction": None}, ("baseline",), "cannot be combined with several objectives yet"),
+    ({"objectives": SEVERAL, "direction": None}, ("baseline",), "cannot be combined with several objectives"),
     ({"parameters": [*PARAMETERS[1:], {**PARAMETERS[0], "context": True}]}, ("baseline", "heat"), "is a context"),
 ]
 

@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(address: str) -> Callable[..., str]:
-    """Runs a shell script for the trials of a study."""
+    """Return a function that runs a shell script for each trial of a study, and returns the output of the command."""
 
     def run(study: Study, script: str, *options: str, code: int = 0) -> str:
         return adabkb("run", study.id, "--url", address, *options, "--", "sh", "-c", script, code=code)

@@ -52,7 +52,7 @@ def test_the_environment_and_the_file_have_every_parameter(create: Create, run: 
         assert told["ADABKB_PARAM_kernel"] in ("rbf", "null", "[64, 64]")
         assert told["ADABKB_PARAM_data"] == "a b"
         assert told["ADABKB_URL"].startswith("http://127.0.0.1:")
-        assert not Path(told["ADABKB_PARAMETERS"]).exists(), "the folder of a trial is removed"
+        assert not Path(told["ADABKB_PARAMETERS"]).exists(), "the folder of the trial still exists"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_program_reports_its_steps_and_is_ended_when_its_trial_is_stopped(
     first = """echo 1 1 >>"$ADABKB_REPORTS"; echo '{{"step": 3, "value": 2}}' >>"$ADABKB_REPORTS"; echo 2"""
     later = """trap 'touch told; echo 9; exit 0' TERM; echo 1 0 >>"$ADABKB_REPORTS"; while true; do sleep 0.05; done"""
     said = run(study, f'if [ "$ADABKB_TRIAL" = 1 ]; then {first}; else {later}; fi', "--n-trials", "2")
-    assert "completed 1 trial, 0 failed, 1 were stopped" in said
+    assert "completed 1 trial, 0 failed, 1 stopped" in said
     assert states(study) == ["completed", "stopped"]
     assert [(point.step, point.value) for point in study.curve(1)] == [(1, 1.0), (3, 2.0)]
     assert (folder / "told").exists()

@@ -1,4 +1,4 @@
-"""``adabkb run``: limits on time, trials and attempts."""
+"""``adabkb run``: limits on time, trials and failures; devices, waiting and logs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_count_and_jobs_share_a_budget_and_run_at_once(create: Create, run: Ru
 
 @pytest.mark.usefixtures("folder")
 def test_each_program_sees_the_device_that_has_the_fewest_programs(create: Create, run: Run) -> None:
-    """Two programs run at once, so each has its own device; a third device is not used."""
+    """Two programs run at once, so each has its own device."""
     study = create(budget=6)
     together = "touch $ADABKB_TRIAL; while [ $(ls | wc -l) -lt 2 ]; do sleep 0.01; done; echo $CUDA_VISIBLE_DEVICES"
     run(study, together, "--workers", "2", "--gpus", "3,5")

@@ -1,4 +1,4 @@
-"""``adabkb run``: errors in the command use up no trial."""
+"""``adabkb run``: a wrong command or option does not use up a trial."""
 
 from __future__ import annotations
 
