@@ -405,7 +405,7 @@ def test_labels_of_several_objectives_are_used_everywhere(browser: Browser, site
         drawn(page, "history", "front", "volume")
         for chosen in ("front-x", "front-y", "shown-metric"):
             expect(page.locator(f"#{chosen} option")).to_have_text(["Yield [%]", "Price [€]"])
-        expect(page.locator("#best")).to_contain_text("sorted by Yield.")
+        expect(page.locator("#best")).to_contain_text("Sorted by Yield.")
         expect(page.locator("#volume-said")).to_contain_text(re.compile(r"Yield \d+\.\d\s%"))
         page.locator("#front .plot").focus()
         page.keyboard.press("ArrowRight")
