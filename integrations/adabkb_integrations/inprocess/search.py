@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Literal, SupportsFloat, SupportsIndex, TypedDict, Unpack
+from typing import Any, Literal, SupportsFloat, SupportsIndex, TypedDict, Unpack, get_type_hints
 
-from adabkb_client import Estimate, Mixture, OutcomeConstraint, Parameter, Stop, StudyObjective
+from adabkb_client import Estimate, Mixture, OutcomeConstraint, Parameter, Stop, StudyObjective, StudySettings
 from adabkb_client._parameters import to_wire
 from adabkb_client._run.evaluation import Evaluation
 from adabkb_client._run.evaluation import Result as Told
@@ -192,7 +192,9 @@ class Search:
         catch: type[Exception] | tuple[type[Exception], ...] = (),
         max_failures: int = 5,
         progress: bool = True,
+        **others: Any,
     ) -> None:
+        _check_others(name, others)
         self.trials: list[Evaluated] = []
         self.best: Evaluated | None = None
         """The trial with the best value, the first one in a tie; None with several objectives."""
@@ -404,6 +406,16 @@ def _budgets(given: SearchBudget) -> tuple[int | None, float | None]:
     if set(given) != {COST} or not (most := finite("budget", given[COST])) > 0.0:
         raise ValueError(f'budget must be a number of trials, or {{"cost": 600}} with a positive cost, not {given!r}')
     return None, most
+
+
+def _check_others(name: str, others: Mapping[str, Any]) -> None:
+    """Refuse options that only a study has, and unknown ones."""
+    for other in others:
+        if other in get_type_hints(StudySettings):
+            raise TypeError(
+                f"{name}() has no {other}; a study has it: Client.local('study.db').create_study(..., {other}=...)"
+            )
+        raise TypeError(f"{name}() has no option {other}; it has {', '.join(Options.__annotations__)}")
 
 
 def _check_known(space: Mapping[str, Parameter]) -> None:

@@ -163,5 +163,10 @@ def test_context_is_refused_with_what_needs_one_best_point() -> None:
     for options, message in refused:
         with pytest.raises(ValueError, match=message):
             minimize(lambda x, day: x + day, space, 3, context={"day": 0.5}, **options)
+    unknown: dict[str, Any] = {"early_stopping": {"rule": "median", "max_steps": 9}}
+    with pytest.raises(TypeError, match=r"minimize\(\) has no early_stopping; a study has it: Client.local"):
+        minimize(lambda x: x, {"x": Float(0, 1)}, 3, **unknown)
+    with pytest.raises(TypeError, match=r"minimize\(\) has no option n_trials; it has algorithm"):
+        minimize(lambda x: x, {"x": Float(0, 1)}, 3, **{"n_trials": 9})  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="stop must be a dict of no_gain_for"):
         minimize(lambda x: x, {"x": Float(0, 1)}, 3, stop={"rule": "median"})  # type: ignore[arg-type]

@@ -251,7 +251,7 @@ def test_bounds_and_early_stopping_of_a_running_study_are_changed(server: str) -
             changed = await agent.call(
                 "update", study="s", outcome_constraints=[{"metric": "size", "lower": 1}], early_stopping=rule
             )
-            assert changed["outcome_constraints"] == [{"metric": "size", "lower": 1}]
+            assert changed["outcome_constraints"] == [{"metric": "size", "lower": 1, "upper": None}]
             assert changed["early_stopping"]["min_steps"] == 3
             changed = await agent.call("update", study="s", outcome_constraints=[])
             assert "outcome_constraints" not in changed
