@@ -150,8 +150,13 @@ class AsyncItems(Generic[T]):
 
 
 def _last_needed(place: int | slice) -> int | None:
-    """Return the position of the last item that an index or a slice needs; None if that depends on the length."""
-    first, last = (place.start or 0, place.stop) if isinstance(place, slice) else (place, place)
-    if last is None or first < 0 or last < 0:
+    """Return the position of the last item that an index or a slice needs, -1 if it needs none, and None if that
+    depends on the length."""
+    if not isinstance(place, slice):
+        return place if place >= 0 else None
+    start, stop = place.start, place.stop
+    if (start is not None and start < 0) or (stop is not None and stop < 0):
         return None
-    return last - 1 if isinstance(place, slice) else last
+    is_backward = place.step is not None and place.step < 0
+    last: int | None = start if is_backward else stop
+    return last if last is None or is_backward else last - 1

@@ -40,7 +40,8 @@ def test_a_list_has_a_length_indices_and_slices(study: Study) -> None:
     assert len(found) == ITEMS
     assert [each.seq for each in found] == [each.seq for each in found] == numbers  # it is not used up
     assert (found[0].seq, found[-1].seq, found[PAGE].seq) == (1, ITEMS, PAGE + 1)
-    for part in (slice(5), slice(-5, None), slice(PAGE - 1, PAGE + 2), slice(None, None, 2), slice(3, -3), slice(0)):
+    forward = slice(5), slice(-5, None), slice(PAGE - 1, PAGE + 2), slice(None, None, 2), slice(3, -3), slice(0)
+    for part in (*forward, slice(PAGE + 1, 2, -2), slice(3, None, -1), slice(None, 3, -1)):
         assert [each.seq for each in study.observations()[part]] == numbers[part]
     assert found
     assert not study.trials()
@@ -95,6 +96,7 @@ def test_an_asynchronous_list_is_awaited_completely_or_in_part(server: str) -> N
                 assert [each.seq for each in await study.observations()[2:4]] == [3, 4]
                 assert (await study.observations()[0]).seq == 1
                 assert len(through.sent) == pages + 2  # a page each
+                assert [each.seq for each in await study.observations()[3:1:-1]] == [4, 3]
                 found = await study.observations()
                 whole = len(through.sent)
                 assert (len(found), found[-1].seq, [each.seq for each in found[:2]]) == (ITEMS, ITEMS, [1, 2])

@@ -23,8 +23,10 @@ from tests.unit.engine.strategies import unit_space
 Array = NDArray[np.float64]
 
 
-def state_of(X: Array, values: Array, noise: float | None = None, space: Space | None = None) -> State:
-    start = auto.start(space or unit_space(X.shape[1]), Config(noise_std=noise), 0)
+def state_of(
+    X: Array, values: Array, noise: float | None = None, space: Space | None = None, *, robust: bool = False
+) -> State:
+    start = auto.start(space or unit_space(X.shape[1]), Config(noise_std=noise, robust=robust), 0)
     found: State = auto.rebuild(start, of(X, values, np.zeros(len(values))), {}).state
     return found
 
@@ -109,6 +111,18 @@ def test_outlier_is_the_only_improbable_result(size: float) -> None:
     assert found is not None
     assert np.argmin(found.tails) == 11
     assert 30 * found.tails[11] < 0.05
+
+
+def test_interval_of_a_doubted_result_is_that_of_the_others() -> None:
+    """The noise that a doubted result gets says how little it counts, not how far a right result may be."""
+    X = np.random.default_rng(1).random((30, 1))
+    values = wave(X, 0.05, 1)
+    values[4] += 20.0
+    found = left_out(state_of(X, values, robust=True))
+    assert found is not None
+    assert found.doubted.nonzero()[0].tolist() == [4]
+    widths = found.predicted.ucb - found.predicted.lcb
+    assert widths[4] < 3.0 * np.median(widths)
 
 
 def test_large_studies_leave_out_a_sample_of_results() -> None:

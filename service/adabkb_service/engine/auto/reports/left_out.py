@@ -19,6 +19,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from scipy.special import stdtr
 
 from adabkb_service.engine.answers import LeftOut
@@ -26,8 +27,9 @@ from adabkb_service.engine.auto.model.averaged import INTERVALS, NEGLIGIBLE, Ave
 from adabkb_service.engine.auto.model.conditioning import given_rows
 from adabkb_service.engine.auto.model.doubts import doubts
 from adabkb_service.engine.auto.model.likelihood import MIN_RESULTS
-from adabkb_service.engine.auto.model.noise import noise_ratios
+from adabkb_service.engine.auto.model.noise import errors, noise_ratios, ratios
 from adabkb_service.engine.auto.model.rows import best_and_sample
+from adabkb_service.engine.auto.model.surrogate import Surrogate
 from adabkb_service.engine.auto.reports.averaging import averaged
 from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.record import rows_at
@@ -54,7 +56,8 @@ def left_out(state: State) -> LeftOut | None:
     doubted = np.zeros(record.size)
     for row, deviation in doubts(state.problem, record).items():
         doubted[row] = deviation
-    moments = [_moments(each, values, doubted[rows]) for each in members]
+    known_errors = np.sqrt(np.maximum(errors(state.problem, record)[rows] ** 2 - doubted[rows] ** 2, 0.0))
+    moments = [_moments(each, values, known_errors, np.flatnonzero(doubted[rows])) for each in members]
     medians, deviations = (np.stack(each) for each in zip(*moments, strict=True))
     predicted = prediction(known.of_moments(medians, deviations, INTERVALS))
     below = [
@@ -82,17 +85,32 @@ def _given(state: State, rows: NDArray[np.int64]) -> Averaged | None:
     return Averaged((Member(warped, exact, hyperparameters, len(rows)),), known.worst, known.best)
 
 
-def _moments(member: Member, values: Array, doubted: Array) -> tuple[Array, Array]:
-    """Return mean and standard deviation of each output, (n,), given the others, without the additional noise of
-    doubted results, (n,) in the user's units."""
+def _moments(member: Member, values: Array, known_errors: Array, doubted: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Return mean and standard deviation of each output, (n,), given the others. The rows ``doubted`` have only the
+    noise that they would have without a doubt, by their standard errors (n,)."""
     posterior, count, outputs = member.posterior, len(values), member.warp.forward(values)
     precisions = posterior.precisions()
     off = posterior.weights / precisions
     fit = float(outputs @ posterior.weights)
     share = np.maximum(1.0 - posterior.weights * off / max(fit, NEGLIGIBLE), MIN_SHARE) * count / (count - 1)
-    variances = posterior.variance * share / precisions - (doubted * member.warp.slope(values)) ** 2
-    deviations = np.sqrt(np.maximum(variances, 0.0))
+    variances = 1.0 / precisions
+    if len(doubted):
+        undoubted = ratios(member.hyperparameters, member.warp, values, known_errors)[doubted]
+        variances[doubted] += undoubted - _noises_in(posterior, doubted)
+    deviations = np.sqrt(np.maximum(posterior.variance * share * variances, 0.0))
     return outputs - off, np.maximum(deviations, NEGLIGIBLE)
+
+
+def _noises_in(posterior: Surrogate, rows: NDArray[np.int64]) -> Array:
+    """Return the noise ratios that an exact posterior was given for some rows, (k,). Those of doubted results may have
+    changed since."""
+    units = np.zeros((len(posterior.weights), len(rows)))
+    units[rows, np.arange(len(rows))] = 1.0
+    roots = solve_triangular(posterior.factor, units, trans=1, lower=True)  # W^-1 is a Cholesky factor of K + N
+    prior = np.array([posterior.kernel.gram(each, each)[0, 0] for each in posterior.inducing[rows][:, None]])
+    offsets = 0.0 if posterior.plates is None else posterior.kernel.plates or 0.0
+    found: Array = (roots**2).sum(axis=0) - prior - offsets
+    return found
 
 
 def noise_at(state: State, point: Array) -> float | None:
