@@ -168,7 +168,8 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
     Raises:
         TypeError: a name or a value is not a string.
-        ValueError: a name or a value has a character that a header cannot have.
+        ValueError: a name or a value has a character that a header cannot have, or a value is empty or has a space at
+            an end.
     """
     for name, value in headers.items():
         if not isinstance(name, str) or not isinstance(value, str):
@@ -177,6 +178,8 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
                 f"header names and values must be strings, but header {name!r} has a {part} of type "
                 f"{type(found).__name__}"
             )
+        if value != value.strip(" ") or not value:
+            raise ValueError(f"the value of header {name!r} is empty or has a space at an end")
         if not HEADER.fullmatch(name) or not PRINTABLE.fullmatch(value):
             raise ValueError(f"header {name!r} has a character that headers cannot have; use printable ASCII")
     return dict(headers)

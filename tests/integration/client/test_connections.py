@@ -206,6 +206,7 @@ def test_options_reach_another_process(server: str, certificates: tuple[Path, Pa
     ("arguments", "problem"),
     [
         ({"headers": {"X-Key": "secret\n"}}, "header 'X-Key' has a character that headers cannot have"),
+        ({"headers": {"X-Key": "secret "}}, "the value of header 'X-Key' is empty or has a space at an end"),
         ({"headers": {"X Key": "secret"}}, "header 'X Key' has a character that headers cannot have"),
         (
             {"headers": {"X-Key": 7}},
