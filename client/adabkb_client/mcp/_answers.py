@@ -350,7 +350,8 @@ def recommendation(found: Recommendation) -> RecommendationAnswer:
 
 def why(found: Trial, decision: Mapping[str, Any] | None) -> WhyAnswer:
     """Return why a trial was suggested."""
-    told = decision or {"in_words": "A user queued this point."}
+    by_user = "A user reported that this point failed." if found.origin == "own" else "A user queued this point."
+    told = decision or {"in_words": by_user}
     answer: WhyAnswer = some(
         trial=trial(found),
         why=told["in_words"],

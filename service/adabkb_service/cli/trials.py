@@ -409,14 +409,14 @@ def why(server: Server, study: StudyId, trial: TrialNumber, as_json: AsJson = Fa
     answer = server.document(StudyCalls(study).why(trial))
     found = answer["trial"]
     lines = [f"Trial {trial} is {found['state']}, at {point(found['parameters'])}."]
-    lines += _reasons(answer["decision"])
+    lines += _reasons(found["origin"], answer["decision"])
     lines += [f"  {event['created_at'][:19]}Z  {event['in_words']}" for event in answer["events"]]
     show(answer, "\n".join(lines), as_json=as_json)
 
 
-def _reasons(decision: dict[str, Any] | None) -> list[str]:
+def _reasons(origin: str, decision: dict[str, Any] | None) -> list[str]:
     if decision is None:
-        return ["A user queued it."]
+        return ["A user reported that it failed." if origin == "own" else "A user queued it."]
     source = {"policy": "The model decided", "fallback": "A fallback point was drawn"}
     waiting = ", ".join(map(str, decision["pending"])) or "none"
     lines = [

@@ -198,6 +198,9 @@ def test_user_supplied_points_are_queued_and_added(study: Study) -> None:
         ["1", "-3.5", "0.5", "0.5", "0.5"],
         ["2", "1", "-2", "0.5", "0.5"],
     ]
+    assert "\nA user queued it.\n" in adabkb("trial", "why", study.id, "2")
+    study.import_results([{"x": 0.75, "y": 0.5, "value": None, "state": "failed"}])
+    assert "\nA user reported that it failed.\n" in adabkb("trial", "why", study.id, "3")
 
 
 def test_results_are_corrected_excluded_and_included_with_a_reason(study: Study) -> None:
