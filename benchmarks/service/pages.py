@@ -46,7 +46,7 @@ REQUESTS = {
     "density of results": f"{PAGE}/density.json",
     "coverage of two parameters": f"{PAGE}/tried.json?parameter=heat&parameter=dose{EDGES}",
     "results, first page": f"{PAGE}/results",
-    "results, last page": f"{PAGE}/results?number={{last}}",
+    "results, last page": f"{PAGE}/results?page={{last}}",
     "results, by value": f"{PAGE}/results?sort=value",
     "results, excluded ones": f"{PAGE}/results?kind=excluded",
     "report": f"{PAGE}/report",

@@ -43,7 +43,7 @@ def test_at_most_five_lines_change_and_the_page_shows_them(tool: str) -> None:
     assert shown in (ROOT / "docs" / PAGES[tool]).read_text(), shown
 
 
-@pytest.mark.parametrize("tool", [pytest.param("ray", marks=pytest.mark.long), *sorted(STUDIES.keys() - {"ray"})])
+@pytest.mark.parametrize("tool", STUDIES)
 def test_changed_script_completes_its_study(tool: str, server: str, tmp_path: Path) -> None:
     environment: dict[str, str] = {
         "ADABKB_URL": server,

@@ -114,7 +114,7 @@ EXCLUDED: set[frozenset[str]] = {
 """
 SAME_FIELD = {
     frozenset(pair)
-    for group in (("patience", "median", "asha"), ("cost", "per cost", "measured"), ("bounds", "objectives"))
+    for group in (("patience", "median", "asha"), ("cost", "per cost", "measured"))
     for pair in combinations(group, 2)
 }
 
@@ -129,6 +129,18 @@ def of_catalogue(fields: dict[str, Any]) -> dict[str, Any]:
     named = {field: {**fields[field], **rows[field]} for field in rows if field in fields}
     rules = {"constraints": [*fields["constraints"], *OF_ROWS]} if "constraints" in fields else {}
     return named | rules
+
+
+def of_objectives(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a study that depend on its objectives, of which the price is one."""
+    found: dict[str, Any] = {}
+    if "early_stopping" in fields:
+        found["early_stopping"] = {**fields["early_stopping"], "metric": METRIC}
+    if "noise_std" in fields:
+        found |= {"noise_std": None, "objectives": [{**OBJECTIVES[0], "noise_std": 0.1}, OBJECTIVES[1]]}
+    if "outcome_constraints" in fields:
+        found |= {"metrics": ["mass"], "outcome_constraints": [{"metric": "mass", "upper": 6}]}
+    return found
 
 
 def made(features: list[str]) -> StudyDefinition:
@@ -152,14 +164,12 @@ def made(features: list[str]) -> StudyDefinition:
         parameters["glue"]["descriptors"] = {"viscosity": [2.0, 9.0]}
     for each in features:
         fields |= FEATURES[each]
-    if {"objectives", "early_stopping"} <= fields.keys():
-        fields["early_stopping"] = {**fields["early_stopping"], "metric": METRIC}
     if "catalogue" in features:
         fields |= of_catalogue(fields)
-    if {"objectives", "noise"} <= set(features):
-        fields |= {"noise_std": None, "objectives": [{**OBJECTIVES[0], "noise_std": 0.1}, OBJECTIVES[1]]}
     if {"partial", "bounds"} <= set(features):
         fields["metrics"] = [METRIC, "mass"]
+    if "objectives" in features:
+        fields |= of_objectives(fields)
     return definition(**fields, parameters=list(parameters.values()))
 
 
@@ -330,8 +340,8 @@ def measured(
         others["metrics"] = {METRIC: price}
     if "objectives" in features:
         others["metrics"]["quality"] = -value
-    if "partial" in features:
-        others["metrics"] = {**others.get("metrics", {}), "mass": 1.0}
+    if "partial" in features or {"bounds", "objectives"} <= set(features):
+        others["metrics"] = {**others.get("metrics", {}), "mass": 1.0 + point["speed"]}
     return None if "objectives" in features else value, others
 
 
