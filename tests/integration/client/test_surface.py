@@ -231,6 +231,17 @@ def test_the_asynchronous_client_has_the_same_calls_with_the_same_arguments(bloc
             assert found == expected, name
 
 
+@pytest.mark.parametrize(("leased", "study"), [(LeasedTrial, Study), (AsyncLeasedTrial, AsyncStudy)])
+def test_a_leased_trial_has_its_studys_calls_without_the_arguments_that_it_knows(leased: type, study: type) -> None:
+    calls = {name for name, _ in inspect.getmembers(leased, inspect.isfunction) if not name.startswith("_")}
+    shared = {name for name in calls if hasattr(study, name)}
+    assert shared == {"annotate", "fail", "observe", "release", "report", "withdraw"}
+    for name in shared:
+        expected, answer = signature(getattr(study, name))
+        known = ("trial", "attempt", "lease_seconds")
+        assert signature(getattr(leased, name)) == ([each for each in expected if each.name not in known], answer), name
+
+
 BARE = {
     ("AskingTrial", "user_attrs"): "attributes",
     ("Catalogue", "cells"): "cells of a table",
