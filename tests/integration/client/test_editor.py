@@ -146,6 +146,7 @@ def test_a_users_script_passes_strict_checks_and_its_mistakes_do_not(tmp_path: P
         ("other.with_options(", ["timeout", "retry_for", "headers"]),
         ("client.define_by_run(", [*StudySettings.__annotations__, "id", "direction"]),
         ('client.define_by_run("d").optimize(print, ', ["n_trials", "workers", "processes", "gpus", "catch"]),
+        ('from adabkb_integrations.ray import AdaBKBSearch\nAdaBKBSearch("s", ', StudySettings.__annotations__),
         ("Client(", ["url", "token", "timeout", "retry_for", "outbox", "headers", "verify", "proxy", "http_client"]),
         ("AsyncClient(", ["verify", "proxy", "headers", "http_client"]),
         ("with study.trial() as trial:\n    trial.observe(", ["value", "std_error", "parameters", "metrics"]),
