@@ -29,8 +29,6 @@ Objective = Callable[..., Returned]
 """Takes the parameters by name, or the trial."""
 AsyncObjective = Callable[..., Awaitable[Returned]]
 """An async function with the same arguments."""
-Callback = Callable[[Any, Trial], object]
-"""Takes the study and a trial that this run has just finished."""
 Context = Parameters | Callable[[], Parameters] | None
 """Values of context parameters, or a function that returns the current ones."""
 

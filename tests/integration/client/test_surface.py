@@ -228,7 +228,12 @@ def test_the_asynchronous_client_has_the_same_calls_with_the_same_arguments(bloc
             found = signature(method)[0]
             if name == "run":  # the function is awaited in one and called in the other
                 found, expected = found[1:], expected[1:]
-            assert found == expected, name
+            assert [*map(_with_any_study, found)] == [*map(_with_any_study, expected)], name
+
+
+def _with_any_study(argument: inspect.Parameter) -> inspect.Parameter:
+    """Callbacks take the study of their client."""
+    return argument.replace(annotation=...) if argument.name == "callbacks" else argument
 
 
 @pytest.mark.parametrize(("leased", "study"), [(LeasedTrial, Study), (AsyncLeasedTrial, AsyncStudy)])
