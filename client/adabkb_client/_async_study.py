@@ -13,13 +13,16 @@ from adabkb_client._http.transport import Connected
 from adabkb_client._models import Parameters, RunReport, Trial
 from adabkb_client._study import HintingStudy
 from adabkb_client._study_calls import StudyCalls
-from adabkb_client._trial import LEASE_SECONDS, AsyncLeasedTrial, AsyncObjective, Callback, Context
+from adabkb_client._trial import LEASE_SECONDS, AsyncLeasedTrial, AsyncObjective, Context
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from adabkb_client._run.define_by_run import AskingTrial
     from adabkb_client.plots import AsyncPlots
+
+AsyncCallback = Callable[["AsyncStudy", Trial], object]
+"""Takes the study and a trial that this run has just finished."""
 
 
 class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
@@ -142,7 +145,7 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
         n_trials: int | None = None,
         timeout: float | None = None,
         workers: int = 1,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[AsyncCallback] = (),
         catch: type[Exception] | tuple[type[Exception], ...] = (),
         pass_trial: bool = False,
         max_failures: int = 5,
@@ -201,7 +204,7 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
         n_trials: int | None = None,
         timeout: float | None = None,
         workers: int = 1,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[AsyncCallback] = (),
         catch: type[Exception] | tuple[type[Exception], ...] = (),
         max_failures: int = 5,
         progress: bool = True,

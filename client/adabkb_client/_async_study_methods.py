@@ -254,17 +254,21 @@ class AsyncStudy:
         """Revoke a link."""
         await self._transport.perform(self._calls.unlink(link))
 
-    def files(self, trial: int) -> AsyncItems[File]:
+    def files(self, trial: Leased | Trial | int) -> AsyncItems[File]:
         """Yield the files of a trial, in order of addition, without their content."""
         return AsyncItems(self._transport, self._calls.files(trial), as_it_is)
 
     async def add_file(
-        self, trial: int, content: bytes | str | PathLike[str], name: str | None = None, media_type: str | None = None
+        self,
+        trial: Leased | Trial | int,
+        content: bytes | str | PathLike[str],
+        name: str | None = None,
+        media_type: str | None = None,
     ) -> File:
         """Attach a file, such as a photograph or a spectrum, to a trial.
 
         Args:
-            trial: the trial's number.
+            trial: the trial, or its number.
             content: the path of the file, or bytes.
             name: the file's name; by default that of the path. Bytes need a name.
             media_type: such as "image/png"; by default derived from the name.
@@ -274,11 +278,11 @@ class AsyncStudy:
         """
         return await self._transport.perform_in_threads(self._calls.add_file(trial, content, name, media_type))
 
-    async def read_file(self, trial: int, file: int) -> bytes:
-        """Return the content of a file of a trial, by its number."""
+    async def read_file(self, trial: Leased | Trial | int, file: File | int) -> bytes:
+        """Return the content of a file of a trial."""
         return await self._transport.perform(self._calls.read_file(trial, file))
 
-    async def remove_file(self, trial: int, file: int) -> None:
+    async def remove_file(self, trial: Leased | Trial | int, file: File | int) -> None:
         """Permanently delete a file of a trial."""
         await self._transport.perform(self._calls.remove_file(trial, file))
 
@@ -310,11 +314,11 @@ class AsyncStudy:
             self._calls.add_result_file(observation, content, name, media_type)
         )
 
-    async def read_result_file(self, observation: Observation | int, file: int) -> bytes:
-        """Return the content of a file of a result without a trial, by its number."""
+    async def read_result_file(self, observation: Observation | int, file: File | int) -> bytes:
+        """Return the content of a file of a result without a trial."""
         return await self._transport.perform(self._calls.read_result_file(observation, file))
 
-    async def remove_result_file(self, observation: Observation | int, file: int) -> None:
+    async def remove_result_file(self, observation: Observation | int, file: File | int) -> None:
         """Permanently delete a file of a result without a trial."""
         await self._transport.perform(self._calls.remove_result_file(observation, file))
 

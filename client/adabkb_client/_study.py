@@ -10,7 +10,7 @@ from adabkb_client._http.transport import Connected, Transport
 from adabkb_client._models import Hinting, Parameters, RunReport, StudyInfo, Trial
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._study_methods import Study as StudyMethods
-from adabkb_client._trial import LEASE_SECONDS, Callback, Context, LeasedTrial, Objective, exit_on_sigterm
+from adabkb_client._trial import LEASE_SECONDS, Context, LeasedTrial, Objective, exit_on_sigterm
 from adabkb_client.errors import AdaBKBError
 
 if TYPE_CHECKING:
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from adabkb_client._run.define_by_run import AskingTrial
     from adabkb_client.plots import Plots
+
+Callback = Callable[["Study", Trial], object]
+"""Takes the study and a trial that this run has just finished."""
 
 
 class HintingStudy(Hinting):

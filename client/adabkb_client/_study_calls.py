@@ -31,13 +31,14 @@ from adabkb_client._models import (
     Prediction,
     Recommendation,
     StudyInfo,
+    Trial,
     Webhook,
     decode,
 )
 from adabkb_client._parameters import Catalogue, Parameter, to_wire
 from adabkb_client._settings import Belief, Mixture, StudyChanges, check_settings
 from adabkb_client._tables import Source
-from adabkb_client._trial_calls import TrialCalls, result_of
+from adabkb_client._trial_calls import Leased, TrialCalls, result_of
 from adabkb_client._values import Numbers, as_it_is, encoded, plain, point, shown
 
 
@@ -200,17 +201,21 @@ class StudyCalls(TrialCalls):
 
     # Files of trials, and of results without a trial
 
-    def files(self, trial: int) -> Listing[File]:
+    def files(self, trial: Leased | Trial | int) -> Listing[File]:
         """Yield the files of a trial, in order of addition, without their content."""
-        return self._files_of(f"trials/{trial}")
+        return self._files_of(self._of_trial(trial))
 
     def add_file(
-        self, trial: int, content: bytes | str | PathLike[str], name: str | None = None, media_type: str | None = None
+        self,
+        trial: Leased | Trial | int,
+        content: bytes | str | PathLike[str],
+        name: str | None = None,
+        media_type: str | None = None,
     ) -> Steps[File]:
         """Attach a file, such as a photograph or a spectrum, to a trial.
 
         Args:
-            trial: the trial's number.
+            trial: the trial, or its number.
             content: the path of the file, or bytes.
             name: the file's name; by default that of the path. Bytes need a name.
             media_type: such as "image/png"; by default derived from the name.
@@ -218,15 +223,15 @@ class StudyCalls(TrialCalls):
         Raises:
             ValueError: the content is bytes without a name.
         """
-        return self._add_file(f"trials/{trial}", content, name, media_type)
+        return self._add_file(self._of_trial(trial), content, name, media_type)
 
-    def read_file(self, trial: int, file: int) -> Steps[bytes]:
-        """Return the content of a file of a trial, by its number."""
-        return self._read_file(f"trials/{trial}", file)
+    def read_file(self, trial: Leased | Trial | int, file: File | int) -> Steps[bytes]:
+        """Return the content of a file of a trial."""
+        return self._read_file(self._of_trial(trial), file)
 
-    def remove_file(self, trial: int, file: int) -> Steps[None]:
+    def remove_file(self, trial: Leased | Trial | int, file: File | int) -> Steps[None]:
         """Permanently delete a file of a trial."""
-        return self._remove_file(f"trials/{trial}", file)
+        return self._remove_file(self._of_trial(trial), file)
 
     def result_files(self, observation: Observation | int) -> Listing[File]:
         """Yield the files of a result without a trial, in order of addition, without their content."""
@@ -254,13 +259,16 @@ class StudyCalls(TrialCalls):
         """
         return self._add_file(_of_result(observation), content, name, media_type)
 
-    def read_result_file(self, observation: Observation | int, file: int) -> Steps[bytes]:
-        """Return the content of a file of a result without a trial, by its number."""
+    def read_result_file(self, observation: Observation | int, file: File | int) -> Steps[bytes]:
+        """Return the content of a file of a result without a trial."""
         return self._read_file(_of_result(observation), file)
 
-    def remove_result_file(self, observation: Observation | int, file: int) -> Steps[None]:
+    def remove_result_file(self, observation: Observation | int, file: File | int) -> Steps[None]:
         """Permanently delete a file of a result without a trial."""
         return self._remove_file(_of_result(observation), file)
+
+    def _of_trial(self, trial: Leased | Trial | int) -> str:
+        return f"trials/{self._reference(trial)['trial']}"
 
     def _files_of(self, holder: str) -> Listing[File]:
         return Listing(f"{self._path}/{holder}/files", lambda each: decode(File, each))
@@ -278,12 +286,12 @@ class StudyCalls(TrialCalls):
         address = f"{self._path}/{holder}/files"
         return decode(File, (yield Call("POST", address, params={"name": name}, content=content, media_type=kind)))
 
-    def _read_file(self, holder: str, file: int) -> Steps[bytes]:
-        content: bytes = yield Call("GET", f"{self._path}/{holder}/files/{file}", as_bytes=True)
+    def _read_file(self, holder: str, file: File | int) -> Steps[bytes]:
+        content: bytes = yield Call("GET", f"{self._path}/{holder}/files/{_number_of(file)}", as_bytes=True)
         return content
 
-    def _remove_file(self, holder: str, file: int) -> Steps[None]:
-        yield Call("DELETE", f"{self._path}/{holder}/files/{file}")
+    def _remove_file(self, holder: str, file: File | int) -> Steps[None]:
+        yield Call("DELETE", f"{self._path}/{holder}/files/{_number_of(file)}")
 
     # Webhooks
 
@@ -591,3 +599,7 @@ def _of_result(observation: Observation | int) -> str:
     """Return the path of a result within its study."""
     seq = observation.seq if isinstance(observation, Observation) else index(observation)
     return f"observations/{seq}"
+
+
+def _number_of(file: File | int) -> int:
+    return file.number if isinstance(file, File) else index(file)

@@ -258,17 +258,21 @@ class Study:
         """Revoke a link."""
         self._transport.perform(self._calls.unlink(link))
 
-    def files(self, trial: int) -> Items[File]:
+    def files(self, trial: Leased | Trial | int) -> Items[File]:
         """Yield the files of a trial, in order of addition, without their content."""
         return Items(self._calls.files(trial), as_it_is, self._transport)
 
     def add_file(
-        self, trial: int, content: bytes | str | PathLike[str], name: str | None = None, media_type: str | None = None
+        self,
+        trial: Leased | Trial | int,
+        content: bytes | str | PathLike[str],
+        name: str | None = None,
+        media_type: str | None = None,
     ) -> File:
         """Attach a file, such as a photograph or a spectrum, to a trial.
 
         Args:
-            trial: the trial's number.
+            trial: the trial, or its number.
             content: the path of the file, or bytes.
             name: the file's name; by default that of the path. Bytes need a name.
             media_type: such as "image/png"; by default derived from the name.
@@ -278,11 +282,11 @@ class Study:
         """
         return self._transport.perform(self._calls.add_file(trial, content, name, media_type))
 
-    def read_file(self, trial: int, file: int) -> bytes:
-        """Return the content of a file of a trial, by its number."""
+    def read_file(self, trial: Leased | Trial | int, file: File | int) -> bytes:
+        """Return the content of a file of a trial."""
         return self._transport.perform(self._calls.read_file(trial, file))
 
-    def remove_file(self, trial: int, file: int) -> None:
+    def remove_file(self, trial: Leased | Trial | int, file: File | int) -> None:
         """Permanently delete a file of a trial."""
         self._transport.perform(self._calls.remove_file(trial, file))
 
@@ -312,11 +316,11 @@ class Study:
         """
         return self._transport.perform(self._calls.add_result_file(observation, content, name, media_type))
 
-    def read_result_file(self, observation: Observation | int, file: int) -> bytes:
-        """Return the content of a file of a result without a trial, by its number."""
+    def read_result_file(self, observation: Observation | int, file: File | int) -> bytes:
+        """Return the content of a file of a result without a trial."""
         return self._transport.perform(self._calls.read_result_file(observation, file))
 
-    def remove_result_file(self, observation: Observation | int, file: int) -> None:
+    def remove_result_file(self, observation: Observation | int, file: File | int) -> None:
         """Permanently delete a file of a result without a trial."""
         self._transport.perform(self._calls.remove_result_file(observation, file))
 

@@ -29,8 +29,6 @@ Objective = Callable[..., Returned]
 """Takes the parameters by name, or the trial."""
 AsyncObjective = Callable[..., Awaitable[Returned]]
 """An async function with the same arguments."""
-Callback = Callable[[Any, Trial], object]
-"""Takes the study and a trial that this run has just finished."""
 Context = Parameters | Callable[[], Parameters] | None
 """Values of context parameters, or a function that returns the current ones."""
 
@@ -70,7 +68,7 @@ class LeasedTrial(Leased):
         self._set_here(answer)
         return answer
 
-    def report(self, step: SupportsIndex, value: SupportsFloat, cost: SupportsFloat | None = None) -> bool:
+    def report(self, step: SupportsIndex, value: SupportsFloat, *, cost: SupportsFloat | None = None) -> bool:
         """Report an intermediate value, and return whether the trial is stopped. If it is, end the evaluation. The
         return value of the function is then ignored, except for metrics if the rule "patience" stopped the trial.
 
@@ -108,9 +106,9 @@ class LeasedTrial(Leased):
             seconds=seconds,
         )
 
-    def fail(self, reason: str) -> Answer:
-        """Report that the trial cannot be evaluated."""
-        return self._study.fail(self, printable(reason))
+    def fail(self, reason: str | None = None, *, seconds: SupportsFloat | None = None) -> Answer:
+        """Report that the trial cannot be evaluated: see ``Study.fail``."""
+        return self._study.fail(self, None if reason is None else printable(reason), seconds=seconds)
 
     def release(self, reason: str | None = None) -> Answer:
         """Release the trial without a result; the log keeps the reason."""
@@ -184,7 +182,7 @@ class AsyncLeasedTrial(Leased):
         self._set_here(answer)
         return answer
 
-    async def report(self, step: SupportsIndex, value: SupportsFloat, cost: SupportsFloat | None = None) -> bool:
+    async def report(self, step: SupportsIndex, value: SupportsFloat, *, cost: SupportsFloat | None = None) -> bool:
         """Report an intermediate value, and return whether the trial is stopped: see ``LeasedTrial.report``."""
         return await self._study._deliver_reports(self, [report_of(step, value, cost)])
 
@@ -213,9 +211,9 @@ class AsyncLeasedTrial(Leased):
             seconds=seconds,
         )
 
-    async def fail(self, reason: str) -> Answer:
-        """Report that the trial cannot be evaluated."""
-        return await self._study.fail(self, printable(reason))
+    async def fail(self, reason: str | None = None, *, seconds: SupportsFloat | None = None) -> Answer:
+        """Report that the trial cannot be evaluated: see ``Study.fail``."""
+        return await self._study.fail(self, None if reason is None else printable(reason), seconds=seconds)
 
     async def release(self, reason: str | None = None) -> Answer:
         """Release the trial without a result; the log keeps the reason."""

@@ -1,11 +1,11 @@
 """The options of a run: the arguments of ``Study.run`` and ``AsyncStudy.run``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adabkb_client._models import Parameters
-from adabkb_client._trial import Callback, Context
+from adabkb_client._models import Parameters, Trial
+from adabkb_client._trial import Context
 
 ENGINES = ("ray", "dask")
 """The clusters on which a run can evaluate: see ``cluster.py``."""
@@ -18,7 +18,7 @@ class Options:
     n_trials: int | None
     timeout: float | None
     workers: int
-    callbacks: Sequence[Callback]
+    callbacks: Sequence[Callable[[Any, Trial], object]]
     catch: type[Exception] | tuple[type[Exception], ...]
     pass_trial: bool
     max_failures: int

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from ray.tune.result import DEFAULT_METRIC
 from ray.tune.search import Searcher
@@ -25,6 +25,7 @@ from adabkb_client import (
     ResultKept,
     Study,
     StudyComplete,
+    StudySettings,
     Trial,
 )
 from adabkb_client._trial import RENEW_AT
@@ -35,6 +36,8 @@ log = logging.getLogger("adabkb_integrations")
 DIRECTIONS: Mapping[str, Direction] = {"min": "minimize", "max": "maximize"}
 SAVED = ("_metric", "_mode", "_parameters", "_open")
 """Fields to save, since Tune does not set them again when it restores an experiment."""
+LEASE_SECONDS = 3600.0
+"""Default duration of a lease."""
 PAUSE = 1.0
 """Default number of seconds until the next request for a trial."""
 
@@ -65,10 +68,10 @@ class AdaBKBSearch(Searcher):
         metric: the name of the result; by default that of the Tuner.
         mode: "min" or "max"; by default that of the Tuner.
         url: the URL of the server; by default ADABKB_URL, or http://127.0.0.1:8000.
-        lease_seconds: how long a trial stays with Tune after its last report. If the experiment is killed, the trial is
-            issued again after this time. It must exceed the longest time between two reports of a trial.
-        settings: settings for creating the study, as in ``Client.create_study``: ``budget``, ``seed``, ``noise_std``,
-        ...
+        settings: settings for creating the study, as in ``Client.create_study``: ``budget``, ``seed``, ``noise_std``...
+            Only ``lease_seconds`` is the search's own: how long a trial stays with Tune after its last report; by
+            default an hour. If the experiment is killed, the trial is issued again after this time. It must exceed the
+            longest time between two reports of a trial.
     """
 
     def __init__(
@@ -78,13 +81,12 @@ class AdaBKBSearch(Searcher):
         mode: Literal["min", "max"] | None = None,
         *,
         url: str | None = None,
-        lease_seconds: float = 3600.0,
-        **settings: Any,
+        **settings: Unpack[StudySettings],
     ) -> None:
         super().__init__(metric, mode)
         self._name = study
         self._url = url
-        self._lease_seconds = lease_seconds
+        self._lease_seconds = float(settings.pop("lease_seconds", LEASE_SECONDS))
         self._settings = settings
         self._parameters: dict[str, Parameter] = {}
         self._open: dict[str, Open] = {}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from adabkb_client import Float, NotFound, Study
+from adabkb_client import Float, LeasedTrial, NotFound, Study
 from tests.integration.cli.shell import adabkb
 
 
@@ -35,6 +36,18 @@ def test_files_are_added_listed_read_and_removed(study: Study, tmp_path: Path) -
         study.add_file(1, b"1")
 
 
+def test_trials_and_files_are_also_given_as_objects(study: Study) -> None:
+    (trial,) = study.trials()
+    for given in (trial, LeasedTrial(study, trial)):
+        file = study.add_file(given, b"1,2", name="spectrum.csv")
+        assert list(study.files(given)) == [file]
+        assert study.read_file(given, file) == b"1,2"
+        study.remove_file(given, file)
+        assert list(study.files(given)) == []
+    with pytest.raises(ValueError, match="belongs to study"):
+        study.files(replace(trial, study="another"))
+
+
 def test_the_command_has_the_same(study: Study, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADABKB_URL", address)
     photo, copy = tmp_path / "photo.jpg", tmp_path / "copy.jpg"
@@ -56,8 +69,8 @@ def test_the_same_works_for_a_result_without_a_trial(
     first = study.add_result_file(result, b"1,2", name="spectrum.csv")
     assert (first.trial, first.observation) == (None, 1)
     assert list(study.result_files(1)) == [first]
-    assert study.read_result_file(result, first.number) == b"1,2"
-    study.remove_result_file(1, first.number)
+    assert study.read_result_file(result, first.number) == study.read_result_file(1, first) == b"1,2"
+    study.remove_result_file(1, first)
     monkeypatch.setenv("ADABKB_URL", address)
     photo, copy = tmp_path / "photo.jpg", tmp_path / "copy.jpg"
     photo.write_bytes(b"\xff\xd8\xff")

@@ -84,6 +84,9 @@ def test_a_leased_trial_has_the_duration_of_its_evaluation_although_its_result_w
     assert first.finished_at is not None
     assert first.seconds + 0.3 <= (first.finished_at - first.started_at).total_seconds()
     assert second.seconds == 7.0
+    LeasedTrial(study, study.suggest()).fail(seconds=2.5)
+    [failed] = study.trials("failed")
+    assert (failed.seconds, failed.reason) == (2.5, None)
 
 
 def test_user_supplied_results_bring_their_cost_and_a_spent_budget_says_how_to_continue(client: Client) -> None:

@@ -59,7 +59,7 @@ with Client() as client:
         early_stopping={"rule": "asha", "max_steps": 9},
     )
     client.create_study("ruled", {"x": Float(0, 1)}, direction="minimize", early_stopping=MedianRule(max_steps=9))
-    report = study.run(error, workers=2)
+    report = study.run(error, workers=2, callbacks=[lambda study, trial: print(study.info().state, trial.value)])
     study.update(budget=30, stop=None)
     for trial in study.suggest(2):
         study.observe(trial, error(float(trial.parameters["x"])))
@@ -69,11 +69,16 @@ with Client() as client:
         print(best.value, best.parameters)
 
 
+async def later(x: float) -> float:
+    return x * x
+
+
 async def once() -> float | None:
     async with AsyncClient() as client:
         study = await client.create_study("fit", {"x": Float(0, 1)}, direction="minimize", budget=20)
         async with study.trial() as trial:
             await trial.observe(error(float(trial.parameters["x"])))
+        await study.run(later, callbacks=[lambda study, trial: print(study.id, trial.number)])
         best = await study.best()
         return None if best is None else best.value
 """
@@ -117,12 +122,14 @@ def test_a_users_script_passes_strict_checks_and_its_mistakes_do_not(tmp_path: P
         "rule": ('"asha"', '"hyperband"'),
         "change": ("budget=30", "seed=30"),
         "awaited": ("await trial.observe", "trial.observe"),
+        "called": ("study.info().state, trial", "study.infos().state, trial"),
+        "called_async": ("study.id, trial", "study.ids, trial"),
     }.items():
         (tmp_path / f"{name}.py").write_text(SCRIPT.replace(right, wrong, 1))
     checking = subprocess.run([BIN / "basedpyright", "--outputjson"], cwd=tmp_path, stdout=subprocess.PIPE, check=False)
     found = json.loads(checking.stdout)["generalDiagnostics"]
     blamed = {Path(each["file"]).stem for each in found}
-    assert blamed == {"setting", "key", "rule", "change", "awaited"}, found
+    assert blamed == {"setting", "key", "rule", "change", "awaited", "called", "called_async"}, found
 
 
 @pytest.mark.parametrize(
@@ -146,6 +153,7 @@ def test_a_users_script_passes_strict_checks_and_its_mistakes_do_not(tmp_path: P
         ("other.with_options(", ["timeout", "retry_for", "headers"]),
         ("client.define_by_run(", [*StudySettings.__annotations__, "id", "direction"]),
         ('client.define_by_run("d").optimize(print, ', ["n_trials", "workers", "processes", "gpus", "catch"]),
+        ('from adabkb_integrations.ray import AdaBKBSearch\nAdaBKBSearch("s", ', StudySettings.__annotations__),
         ("Client(", ["url", "token", "timeout", "retry_for", "outbox", "headers", "verify", "proxy", "http_client"]),
         ("AsyncClient(", ["verify", "proxy", "headers", "http_client"]),
         ("with study.trial() as trial:\n    trial.observe(", ["value", "std_error", "parameters", "metrics"]),
@@ -172,6 +180,12 @@ def test_an_editor_completes_each_argument(server: Completing, line: str, expect
 )
 def test_and_what_a_setting_consists_of(server: Completing, line: str, expected: Sequence[str]) -> None:
     assert set(expected) <= {label.strip('"') for label in server.completed(OPENED + line)}
+
+
+@pytest.mark.parametrize(("begun", "expected"), [("study.b", "best"), ("study.to", "to_frame"), ("trial.n", "number")])
+def test_and_what_a_callback_takes(server: Completing, begun: str, expected: str) -> None:
+    line = f"study.run(print, callbacks=[lambda study, trial: {begun}"
+    assert expected in server.completed(OPENED + line, "])")
 
 
 SPOKEN_OF = (Client, AsyncClient, Study, AsyncStudy, LeasedTrial, AsyncLeasedTrial, Plots, AsyncPlots)
@@ -290,11 +304,11 @@ class Completing:
         self._call("initialize", {"processId": None, "workspaceFolders": folders, "capabilities": able})
         self._tell("initialized", {})
 
-    def completed(self, text: str) -> set[str]:
-        """What the server offers at the end of a file."""
+    def completed(self, text: str, after: str = "") -> set[str]:
+        """What the server offers at the end of a text, with what an editor has closed after it."""
         self._asked += 1
         uri = (self._folder / f"script{self._asked}.py").as_uri()
-        document = {"uri": uri, "languageId": "python", "version": 1, "text": text}
+        document = {"uri": uri, "languageId": "python", "version": 1, "text": text + after}
         self._tell("textDocument/didOpen", {"textDocument": document})
         lines = text.split("\n")
         position = {"line": len(lines) - 1, "character": len(lines[-1])}

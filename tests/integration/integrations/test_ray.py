@@ -147,6 +147,8 @@ def test_result_renews_the_lease_after_a_third_of_it(server: str, client: Client
     assert before.leased_until
     assert renewed.leased_until
     assert unchanged.leased_until == before.leased_until < renewed.leased_until
+    search(server, lease_seconds=90.0).suggest("b")  # another experiment with the same study
+    assert [trial.lease_seconds for trial in client.study("s").trials()] == [9.0, 90.0]
 
 
 def test_restored_search_continues_its_open_trials(
