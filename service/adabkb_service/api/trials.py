@@ -190,10 +190,11 @@ async def release(
     number: Number,
     service: ServiceDep,
     key: KeyDep,
+    caller: CallerDep,
     body: Annotated[ReleaseBody, Body(default_factory=ReleaseBody)],
 ) -> Response:
     """Release a trial without a result; it is issued again before any new point."""
-    return reply(await perform(service, lease.release(study_id, number, body, key)))
+    return reply(await perform(service, lease.release(study_id, number, body, key), user=caller.user))
 
 
 @router.post(

@@ -21,7 +21,7 @@ class Stop(Sparse, Body):
         NotNull[Count],
         Field(
             description="the study ends after this many results without an improvement; with several objectives, "
-            "without an increase of the hypervolume"
+            "without a better compromise, that is, an increase of the hypervolume"
         ),
         ABSENT_BY_DEFAULT,
     ] = None
@@ -29,7 +29,7 @@ class Stop(Sparse, Body):
         NotNull[Annotated[float, Field(gt=0, lt=1)]],
         Field(
             description="the study ends when, according to the model, further trials gain less than this share of the "
-            "range of the results; needs the profile auto"
+            "range of the results; only the default algorithm (auto) has this rule"
         ),
         ABSENT_BY_DEFAULT,
     ] = None

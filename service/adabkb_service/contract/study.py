@@ -148,9 +148,13 @@ class StudyDefinition(Sparse, Body):
         LeaseSeconds,
         Field(description="time for which a trial is reserved for a worker; after that, another worker may get it"),
     ] = 3600.0
-    max_attempts: Annotated[Count, Field(description="number of expired leases after which a trial fails")] = 3
+    max_attempts: Annotated[
+        Count,
+        Field(description="a trial fails after this many attempts whose reservation (lease) expired without a result"),
+    ] = 3
     max_runtime_seconds: Annotated[
-        LeaseSeconds | None, Field(description="time limit of one attempt, regardless of heartbeats")
+        LeaseSeconds | None,
+        Field(description="time limit of one attempt, even if its reservation (lease) is renewed"),
     ] = None
     failure_limit: Annotated[
         Count | None, Field(description="number of failed trials in a row after which the study is paused")
@@ -158,7 +162,10 @@ class StudyDefinition(Sparse, Body):
     pending_limit: Annotated[Count | None, Field(description="maximum number of trials without a result")] = None
     stop: Annotated[Stop | None, Field(description="rules that end the study before the budget is used up")] = None
     early_stopping: Annotated[
-        EarlyStopping | None, Field(description="rule that ends a trial before its last step, based on its reports")
+        EarlyStopping | None,
+        Field(
+            description="rule that ends a trial before its last step, based on the intermediate values that it reports"
+        ),
     ] = None
     tags: Annotated[Tags, Field(description="texts by which studies can be found, such as a project")] = Field(
         default_factory=dict

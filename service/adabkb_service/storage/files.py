@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select
 
 from adabkb_service.storage.rows import as_values
-from adabkb_service.storage.tables import files
+from adabkb_service.storage.tables import files, observations, trials
 
 _WITHOUT_CONTENT = [column for column in files.columns if column is not files.c.content]
 
@@ -54,6 +54,17 @@ def page(
         theirs += _held_by(of)
     query = select(*_WITHOUT_CONTENT).where(*theirs).order_by(files.c.number).limit(limit)
     return [FileRow(*row) for row in connection.execute(query)]
+
+
+def notes(connection: Connection, study_id: str) -> dict[int, str]:
+    """Return the number of a study's file -> the note of its trial or result; files without a note are left out."""
+    of_trial = and_(trials.c.study_id == files.c.study_id, trials.c.number == files.c.trial)
+    of_result = and_(observations.c.study_id == files.c.study_id, observations.c.seq == files.c.observation)
+    origin = files.outerjoin(trials, of_trial).outerjoin(observations, of_result)
+    query = select(files.c.number, trials.c.attributes, observations.c.attributes).select_from(origin)
+    found = connection.execute(query.where(files.c.study_id == study_id))
+    noted = {number: (trial or result or {}).get("note") for number, trial, result in found}
+    return {number: str(note) for number, note in noted.items() if note}
 
 
 def find(connection: Connection, study_id: str, holder: Holder, number: int) -> FileRow | None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Literal
 
 from sqlalchemy import (
@@ -246,17 +247,25 @@ def _nested(table: Any, sort: Sort) -> ColumnElement[Any]:
 
 
 def corrected(connection: Connection, study_id: str) -> set[int]:
-    """Numbers of the results with a correction of anything besides the exclusion. Only the last ``MAX_CORRECTIONS``
-    corrections are read."""
+    """Numbers of the results whose numbers differ from those before the first correction. A correction that was undone
+    leaves no difference, and an exclusion is none. Only the last ``MAX_CORRECTIONS`` corrections are read."""
     theirs = events.c.study_id == study_id, events.c.kind == "corrected"
     query = select(events.c.payload).where(*theirs).order_by(events.c.seq.desc()).limit(MAX_CORRECTIONS)
-    payloads = [payload for (payload,) in connection.execute(query)]
-    return {each["observation"] for each in payloads if set(_fields(each.get("was"))) - {"excluded"}}
+    first: dict[tuple[int, str, str], Any] = {}
+    last: dict[tuple[int, str, str], Any] = {}
+    for (payload,) in reversed(connection.execute(query).all()):
+        seq = payload["observation"]
+        for field, was in _entries(payload.get("was")).items():
+            before, after = (_entries(each, {"": each}) for each in (was, payload.get(field)))
+            for name in before.keys() | after.keys() if field != "excluded" else ():
+                first.setdefault((seq, field, name), before.get(name))
+                last[seq, field, name] = after.get(name)
+    return {number[0] for number, value in last.items() if value != first[number]}
 
 
-def _fields(value: Any) -> Iterable[str]:
-    """The keys of ``value``; empty if it is not an object. (An imported event may be invalid.)"""
-    return value.keys() if isinstance(value, Mapping) else ()
+def _entries(value: Any, otherwise: Mapping[str, Any] = MappingProxyType({})) -> Mapping[str, Any]:
+    """``value`` if it is an object, and ``otherwise`` if it is not. (An imported event may be invalid.)"""
+    return value if isinstance(value, Mapping) else otherwise
 
 
 def repeats(connection: Connection, study_id: str, seqs: Sequence[int] | None = None) -> dict[int, Repeats]:

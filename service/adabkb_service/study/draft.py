@@ -41,7 +41,18 @@ MAX_CACHED_TRIALS = 1000
 """The maximum number of a study's trials in memory between two batches. Beyond it, only the trials of the last batch
 are kept; others are read again."""
 
-OF_USERS = ("annotated", "corrected", "edited", "measured", "paused", "resumed", "retried", "updated", "withdrawn")
+OF_USERS = (
+    "annotated",
+    "corrected",
+    "edited",
+    "measured",
+    "paused",
+    "released",
+    "resumed",
+    "retried",
+    "updated",
+    "withdrawn",
+)
 """Kinds of events that name the user whose request added them. Nothing is computed from the name."""
 
 

@@ -6,7 +6,7 @@ import html
 import json
 import re
 from collections.abc import Iterator
-from typing import get_args
+from typing import Any, get_args
 
 import httpx
 import pytest
@@ -21,7 +21,7 @@ from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.page.sparkline import sparkline
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
-from tests.acceptance.page.studies import tuned
+from tests.acceptance.page.studies import checked, tuned
 from tests.integration.storage.grown import copies
 from tests.integration.storage.rows import event
 from tests.servers import server_on
@@ -64,6 +64,28 @@ def test_programs_are_not_led_to_pages(api: httpx.Client) -> None:
     assert not any(
         "/studies/" in path and not path.startswith("/v1") for path in api.get("/openapi.json").json()["paths"]
     )
+
+
+def test_a_photograph_has_its_date_and_the_note_of_its_trial_or_result(api: httpx.Client) -> None:
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    study, own = "/v1/studies/photographs", {"parameters": {"x": 0.5}, "value": 1}
+    checked(api.post("/v1/studies", json={"id": "photographs", "direction": "minimize", "parameters": parameters}))
+    checked(api.post(f"{study}/suggest"))
+    checked(api.patch(f"{study}/trials/1", json={"attributes": {"note": "cloudy <b>"}}))
+    checked(api.post(f"{study}/observe", json={**own, "attributes": {"note": "clear"}}))
+    checked(api.post(f"{study}/observe", json={**own, "value": 2}))
+    captions = {"trials/1": ("Trial 1", ". cloudy &lt;b&gt;"), "observations/1": ("Own result R1", ". clear")}
+    expected = []
+    for holder, (whose, note) in {**captions, "observations/2": ("Own result R2", "")}.items():
+        sent: dict[str, Any] = {
+            "params": {"name": "a.png"},
+            "content": b"\x89PNG\r\n\x1a\n",
+            "headers": {"Content-Type": "image/png"},
+        }
+        added = checked(api.post(f"{study}/{holder}/files", **sent))["created_at"]
+        expected.append(f"{whose}: a.png, added {added[:10]} {added[11:16]} UTC{note}")
+    report = api.get("/studies/photographs/report", headers=BROWSER).text
+    assert re.findall("<figcaption>(.*?: a.png.*?)</figcaption>", report) == expected
 
 
 def test_an_unknown_address_is_a_page_for_browsers_alone(api: httpx.Client) -> None:

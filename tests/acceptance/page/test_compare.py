@@ -123,6 +123,29 @@ def test_results_of_different_quantities_have_different_axes(browser: Browser, s
         expect(page.get_by_role("row", name="A yield")).to_contain_text("open")
 
 
+def test_metrics_and_parameters_are_named_by_their_labels(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [
+        {"name": "t", "kind": "float", "low": 0, "high": 100, "label": "Temperature", "unit": "°C"},
+        {"name": "c", "kind": "float", "low": 0, "high": 1},
+    ]
+    labelled = {"id": "labelled", "title": "With labels", "direction": "maximize", "parameters": parameters}
+    checked(api.post("/v1/studies", json=labelled))
+    for number in range(1, 7):
+        point = {"t": 15 * number, "c": number % 3 / 3}
+        checked(api.post("/v1/studies/labelled/observe", json={"parameters": point, "value": number}))
+    goals = [{"metric": name, "direction": "maximize"} for name in ("y", "purity")]
+    several = {"id": "several", "title": "Two goals", "objectives": goals, "quantities": {"y": {"label": "Yield"}}}
+    checked(api.post("/v1/studies", json={**several, "parameters": parameters}))
+    with tab(browser, site) as page:
+        page.goto("/compare?study=labelled&study=several&charts=importance,slice")
+        drawn(page, "importance", "slice")
+        assert set(options(page, "importance")["yAxis"][0]["data"]) == {"Temperature", "c"}
+        expect(page.locator("#slice-parameter option")).to_have_text(["Temperature", "c"])
+        expect(page.get_by_role("row", name="Two goals")).to_contain_text("Yield maximized, purity maximized")
+        page.locator("#slice-parameter").select_option(label="c")
+        page.wait_for_url("**slice-parameter=c*")
+
+
 def test_a_study_that_one_may_not_read_is_named_and_the_others_are_drawn(browser: Browser, site: str) -> None:
     with tab(browser, site, refused=[404]) as page:
         page.goto("/compare?study=first&study=nowhere")

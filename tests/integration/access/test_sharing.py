@@ -63,15 +63,21 @@ def test_log_and_report_name_who_changed_a_study(people: People) -> None:
     bob.patch("/v1/studies/named/observations/1", json={"value": 2.5, "reason": "misread"})
     ann.patch("/v1/studies/named", json={"budget": 30})
     bob.delete("/v1/studies/named/observations/1?reason=spilled")
+    (trial,) = ann.post("/v1/studies/named/suggest").json()["trials"]
+    bob.post(f"/v1/studies/named/trials/{trial['number']}/release", json={"reason": "flask broke"})
     lines = [json.loads(line) for line in ann.get("/v1/studies/named/export").text.splitlines()]
     events = [(each["kind"], each["payload"].get("user")) for each in lines if each["type"] == "event"]
-    assert events[-3:] == [("corrected", "bob"), ("updated", "ann"), ("corrected", "bob")]
-    assert all(user is None for _, user in events[:-3]), "others have a worker or an entry of the audit log"
+    named = [("corrected", "bob"), ("updated", "ann"), ("corrected", "bob"), ("released", "bob")]
+    assert [each for each in events if each[1] is not None] == named, (
+        "others have a worker or an entry of the audit log"
+    )
     (why,) = ann.get("/v1/studies/named/trials/1/why").json()["events"][-1:]
     assert why["in_words"] == "Excluded by bob: spilled"
+    (why,) = ann.get(f"/v1/studies/named/trials/{trial['number']}/why").json()["events"][-1:]
+    assert why["in_words"] == "Queued again without a result by bob: flask broke"
     report = ann.get("/v1/studies/named/report").text
     changes = report.split("### Changes")[1].split("### ")[0]
-    assert re.findall(r"\| (ann|bob) \|", changes) == ["bob", "ann", "bob"]
+    assert re.findall(r"\| (ann|bob) \|", changes) == ["bob", "ann", "bob", "bob"]
 
 
 def test_answer_names_the_users_that_the_server_does_not_know(people: People) -> None:

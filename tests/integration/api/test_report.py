@@ -62,6 +62,17 @@ def test_report_has_definition_best_point_results_workers_and_changes(api: httpx
     ]
 
 
+def test_report_of_a_finished_study_does_not_say_why_the_last_trial_was_chosen(api: httpx.Client) -> None:
+    tuned(api, results=4)
+    assert "**Why this trial?**" in report(api, "digits")
+    observed = api.get("/v1/studies/digits").json()["counts"]["trials"]
+    assert api.patch("/v1/studies/digits", json={"budget": observed}).is_success
+    api.post("/v1/studies/digits/observe", json={"trial": observed, "value": 1})
+    assert api.get("/v1/studies/digits").json()["state"] == "complete"
+    assert "**Why this trial?**" not in report(api, "digits")
+    assert "**Is it going well?**" in report(api, "digits")
+
+
 def trial_of_best(api: httpx.Client) -> int:
     trial: int = api.get("/v1/studies/digits").json()["best"]["trial"]
     return trial

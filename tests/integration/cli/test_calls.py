@@ -56,7 +56,7 @@ def test_a_trial_is_renewed_released_failed_and_retried(study: Study) -> None:
     assert adabkb("trial", "retry", study.id, "--failed") == "Trial 1 will be issued again.\n"
     told = [line[22:].strip() for line in adabkb("trial", "why", study.id, "1").splitlines() if line.startswith("  20")]
     assert told[0] == "Suggested to me"
-    assert told[-2:] == ["Failed: out of memory", "To be tried again"]
+    assert told[-2:] == ["Failed: out of memory", "Queued again"]
     [trial] = json.loads(adabkb("trial", "list", study.id, "--json"))
     assert (trial["number"], trial["state"], trial["attempt"]) == (1, "released", 2)
 

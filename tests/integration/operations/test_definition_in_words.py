@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create, get
 from adabkb_service.operations.words.definition_in_words import belief, rules
 from adabkb_service.operations.words.settings_in_words import SETTINGS, changed
 
-DEFINITION = {
+DEFINITION: dict[str, Any] = {
     "id": "s",
     "direction": "maximize",
     "parameters": [{"name": "t", "kind": "float", "low": 20, "high": 90, "unit": "°C"}],
@@ -28,6 +30,23 @@ def test_bounds_tolerances_and_beliefs_have_their_units(running: Service) -> Non
     assert ("Ends early", less) in told
     (parameter,) = study.parameters
     assert belief(parameter, study.prior["t"]) == "60\N{NO-BREAK SPACE}°C, ± 5\N{NO-BREAK SPACE}°C"
+
+
+def test_parameters_of_mixtures_and_plates_are_named_by_their_labels(running: Service) -> None:
+    shares = [{"name": each, "kind": "float", "low": 0, "high": 1} for each in ("w", "e")]
+    given = {
+        "parameters": [
+            {**DEFINITION["parameters"][0], "label": "Temperature"},
+            {**shares[0], "label": "Water"},
+            shares[1],
+        ],
+        "mixtures": [{"parameters": ["w", "e"], "total": 1}],
+        "plates": {"size": 4, "shared": ["t"]},
+    }
+    create(running, StudyDefinition.model_validate({**DEFINITION, **given}))
+    told = dict(rules(running.do(get("s")).view))
+    assert told["Mixture"] == "Water + e = 1"
+    assert told["Plates"] == "of 4 trials with the same Temperature; the offset of each plate is learned"
 
 
 def test_every_changeable_setting_has_a_label() -> None:

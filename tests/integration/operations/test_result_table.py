@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from adabkb_service.contract.requests import PointValueBody
 from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
@@ -78,6 +79,28 @@ def test_each_result_and_each_trial_without_one_is_a_row(running: Service, clock
     assert [line.trial.worker for line in found.lines if line.trial] == ["w4", "w3", "w2", "w1"]
     repeated = [line.repeats for line in Overview(running).table("s", "own", "", Sort("when"), 0, 50).lines]
     assert [(each.count, each.mean) for each in repeated if each] == [(2, 6.5), (2, 6.5)]
+
+
+def test_result_is_marked_as_corrected_while_its_numbers_differ_from_the_first_ones(running: Service) -> None:
+    create(running, definition(metrics=["m", "n"]))
+
+    def marks_after(changes: dict[str, Any]) -> bool:
+        correct(running, "s", 1, changes)
+        (line,) = Overview(running).table("s", None, "", Sort("when"), 0, 50).lines
+        assert listed(running, Sort("when"), "corrected") == [1] * line.is_corrected
+        return line.is_corrected
+
+    point = {"x": 0.5, "y": 1.0}
+    observe(running, "s", PointValueBody(value=5.0, parameters=point, metrics={"m": 2.0}, partial=True))
+    assert not marks_after({"excluded": True})
+    assert marks_after({"value": 6.0, "std_error": 0.5})
+    assert marks_after({"value": 7.0, "excluded": False})
+    assert marks_after({"value": 5.0})
+    assert not marks_after({"std_error": None})
+    assert marks_after({"metrics": {"m": 3.0}})
+    assert marks_after({"metrics": {"n": 1.0}})
+    assert not marks_after({"metrics": {"m": 2.0}}), "a number that the result lacked is added, not corrected"
+    assert marks_after({"metrics": {"n": 4.0}})
 
 
 @pytest.mark.parametrize(

@@ -144,9 +144,11 @@ def lacks_model(report: StudyReport) -> bool:
 
 
 def answers_of(report: StudyReport) -> Iterator[tuple[str, str]]:
-    """Yield the questions that the study's assessment answers, each with its answer."""
+    """Yield the questions that the study's assessment answers, each with its answer. Why the last trial of a finished
+    study was chosen no longer matters."""
     parts = report.assessment
-    for question, answer in zip(QUESTIONS, (parts.progress, parts.latest, parts.findings, parts.outlook), strict=True):
+    latest = None if report.study.state == "complete" else parts.latest
+    for question, answer in zip(QUESTIONS, (parts.progress, latest, parts.findings, parts.outlook), strict=True):
         if answer and answer.text:
             yield question, answer.text
 
@@ -359,6 +361,13 @@ def acts(report: StudyReport) -> Table:
 def holder(file: FileRow) -> str:
     """Return what a file is attached to."""
     return f"trial {file.trial}" if file.observation is None else f"own result R{file.observation}"
+
+
+def caption(report: StudyReport, file: FileRow) -> str:
+    """Return what is written below a photograph: what it is attached to, when it was added, and the note."""
+    note = report.notes_of_files.get(file.number)
+    added = f"{holder(file)}: {file.name}, added {moment(file.created_at)} UTC"
+    return f"{added}. {note}" if note else added
 
 
 def files(report: StudyReport) -> Table:

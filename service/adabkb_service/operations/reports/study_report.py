@@ -72,6 +72,8 @@ class StudyReport:
     """Entries of the audit log; None for a reader who may not see it."""
     files: list[FileRow]
     """Files of the study's trials and results."""
+    notes_of_files: dict[int, str]
+    """Number of a file -> the note of its trial or result. Files without a note are left out."""
     digest: str
     """SHA-256 of the log: of the lines that its events have in an export, in hexadecimal digits."""
     made_at: datetime
@@ -108,6 +110,7 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
             trials_of_corrected=_trials(connection, study_id, changes),
             acts=_acts(connection, row) if with_audit else None,
             files=files.page(connection, study_id, 0),
+            notes_of_files=files.notes(connection, study_id),
             digest=_digest(connection, row),
             made_at=service.clock(),
             made_by=version("adabkb-service"),

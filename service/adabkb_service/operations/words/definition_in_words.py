@@ -27,7 +27,15 @@ from adabkb_service.contract.plates import Plates
 from adabkb_service.contract.prior import Belief
 from adabkb_service.contract.quantities import Quantity, in_points, with_unit
 from adabkb_service.operations.words.values_in_words import figure, shown
-from adabkb_service.operations.words.wording import bounds, counted_plates, duration, measured, quantity, unit
+from adabkb_service.operations.words.wording import (
+    bounds,
+    counted_plates,
+    duration,
+    measured,
+    parameter_labels,
+    quantity,
+    unit,
+)
 
 KINDS: Mapping[str, str] = {
     "float": "number",
@@ -118,7 +126,7 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
     """Yield the goal and the rules of a study, each with its label."""
     yield "Goal", _goal(study)
     for mixture in study.mixtures:
-        yield "Mixture", _mixture(mixture)
+        yield "Mixture", _mixture(study, mixture)
     for name in measured(study)[len(study.objectives) :]:
         label = quantity(study, name).label or name
         yield f"Measured: {label}", bounds(study, name) or (COSTS[study.cost] if name == "cost" and study.cost else "–")
@@ -127,7 +135,7 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
     if study.robust:
         yield "Doubtful results", "have less weight and are measured again"
     if study.plates:
-        yield "Plates", _plates(study.plates, learns=isinstance(study.algorithm, AutoProfile))
+        yield "Plates", _plates(study, study.plates)
     yield "Budget", _budget(study)
     yield from _ends(study)
     if study.early_stopping:
@@ -145,10 +153,10 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
         yield "Space", f"edited; version {study.space_version}"
 
 
-def _mixture(mixture: Mixture) -> str:
+def _mixture(study: Study, mixture: Mixture) -> str:
     most = "" if mixture.at_most is None else f", at most {mixture.at_most} of them above 0"
     least = f", each 0 or at least {shown(mixture.least)}" if mixture.least else ""
-    return f"{' + '.join(mixture.parameters)} = {shown(mixture.total)}{most}{least}"
+    return f"{' + '.join(parameter_labels(study, mixture.parameters))} = {shown(mixture.total)}{most}{least}"
 
 
 def _goal(study: Study) -> str:
@@ -197,9 +205,9 @@ def _budget(study: Study) -> str:
     return f"{figure(study.budget)} trials, on {counted_plates(math.ceil(study.budget / study.plates.size))}"
 
 
-def _plates(plates: Plates, *, learns: bool) -> str:
-    shared = f" with the same {' and '.join(plates.shared)}" if plates.shared else ""
-    learned = "; the offset of each plate is learned" if learns else ""
+def _plates(study: Study, plates: Plates) -> str:
+    shared = f" with the same {' and '.join(parameter_labels(study, plates.shared))}" if plates.shared else ""
+    learned = "; the offset of each plate is learned" if isinstance(study.algorithm, AutoProfile) else ""
     return f"of {figure(plates.size)} trials{shared}{learned}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from adabkb_service.contract.algorithms import AutoProfile
@@ -419,6 +419,12 @@ def unit(study: Study, name: str | None = None) -> str | None:
 def parameter_title(parameter: Parameter) -> str:
     """Return the title of a parameter's column, with its unit."""
     return titled(parameter.name, parameter.label, parameter.unit)
+
+
+def parameter_labels(study: Study, names: Iterable[str]) -> list[str]:
+    """Return what a sentence calls these parameters: their labels or, without one, their names."""
+    known = {each.name: each.label for each in study.parameters}
+    return [known.get(name) or name for name in names]
 
 
 def uncertain(study: Study) -> list[str]:

@@ -3,7 +3,7 @@
 
 import { root } from "./calls.js";
 import { keepChoices } from "./chosen.js";
-import { compared, comparisonCharts } from "./comparison-charts.js";
+import { compared, comparisonCharts, titlesOf } from "./comparison-charts.js";
 import { byId, every, made, one } from "./elements.js";
 import { figure, inPoints, measured } from "./words.js";
 
@@ -17,7 +17,9 @@ const STATES = { running: "open", paused: "paused", ending: "ending", complete: 
  */
 const goal = (study) =>
   study.objectives?.length
-    ? study.objectives.map((each) => `${each.metric} ${each.direction}d`).join(", ")
+    ? study.objectives
+        .map((each) => `${study.quantities?.[each.metric]?.label ?? each.metric} ${each.direction}d`)
+        .join(", ")
     : `${study.quantities?.value?.label ?? "result"} ${study.direction}d`;
 
 /** List the studies with their outcomes.
@@ -65,7 +67,6 @@ if (readable.length && readable.every((each) => each.study.objectives?.length)) 
   byId("volume", HTMLElement).hidden = false;
 }
 const select = byId("slice-parameter", HTMLSelectElement);
-const named = readable.flatMap((each) => each.scales.map(({ name }) => name));
-for (const name of new Set(named)) select.add(new Option(name, name));
+for (const [name, title] of titlesOf(readable)) select.add(new Option(title, name));
 keepChoices();
 for (const chart of comparisonCharts(all)) chart.due();

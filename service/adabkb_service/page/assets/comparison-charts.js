@@ -57,6 +57,21 @@ export function comparisonCharts(all) {
   return [progress, points, volume, curves, importance, slice].map((chart) => chart(all, readable));
 }
 
+/** Name of a parameter -> its label or labels in the studies, and its name if it has none or shares them with another.
+ * @param {Compared[]} readable
+ */
+export function titlesOf(readable) {
+  const names = new Set(readable.flatMap((each) => each.scales.map(({ name }) => name)));
+  const titles = [...names].map((name) => {
+    const labels = readable.flatMap((each) =>
+      each.scales.filter((scale) => scale.name === name && scale.parameter.label),
+    );
+    return [...new Set(labels.map(({ title }) => title))].join(" / ") || name;
+  });
+  const isShared = (/** @type {string} */ title) => titles.indexOf(title) !== titles.lastIndexOf(title);
+  return new Map([...names].map((name, i) => [name, isShared(titles[i]) ? `${titles[i]} (${name})` : titles[i]]));
+}
+
 /** The style of a study in all charts.
  * @param {Either[]} all
  * @param {string} id
@@ -395,6 +410,7 @@ function curves(all, readable) {
  * @param {Compared[]} readable
  */
 function importance(all, readable) {
+  const titles = titlesOf(readable);
   return new Chart("importance", async () => {
     const empty = obstacle(all, readable);
     if (empty) return { empty };
@@ -417,7 +433,7 @@ function importance(all, readable) {
     option.xAxis = numbers(ink, { min: 0, max: 1 });
     option.yAxis = {
       type: "category",
-      data: names,
+      data: names.map((name) => titles.get(name)),
       axisLabel: { color: ink.ink, width: 140, overflow: "break" },
       axisLine: { lineStyle: { color: ink.line } },
       axisTick: { show: false },
@@ -464,7 +480,8 @@ function slice(all, readable) {
       }),
     );
     const [first] = found;
-    if (!first) return { empty: `None of these studies has both results and the parameter ${name}.` };
+    if (!first)
+      return { empty: `None of these studies has both results and the parameter ${titlesOf(readable).get(name)}.` };
     const alike = found.filter(({ scale }) => scale.isNumeric === first.scale.isNumeric);
     const ink = colours();
     const option = begun(ink);
@@ -527,7 +544,7 @@ function slice(all, readable) {
       formatter: (/** @type {{ data: any }} */ { data: { of, k } }) =>
         [
           of.each.name,
-          `${name} = ${inUnit(shown(of.line.axes[0].values[k]), of.scale.parameter.unit)}`,
+          `${of.scale.title} = ${inUnit(shown(of.line.axes[0].values[k]), of.scale.parameter.unit)}`,
           expected(ofInterval(of.line.predictions[k], of.each.study.algorithm), of.each.study.quantity),
         ].join("\n"),
     };
