@@ -56,9 +56,9 @@ def drawn(page: Page, *charts: str) -> None:
 
 
 def unfold(page: Page, chart: str) -> None:
-    """Scroll to a chart, which may be among the details."""
+    """Scroll to a chart, which may be among the details, or folded on a phone."""
     page.locator(f"#{chart}").evaluate(
-        "chart => { const folded = chart.parentElement.closest('details'); if (folded) folded.open = true; }"
+        "chart => { for (let each = chart; each; each = each.parentElement?.closest('details')) each.open = true; }"
     )
     page.locator(f"#{chart}").scroll_into_view_if_needed()
 

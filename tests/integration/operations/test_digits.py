@@ -167,7 +167,7 @@ def test_an_ended_study_says_what_further_trials_could_have_gained() -> None:
     )
     possible = words.Possible(None, 1.7, tolerance=None, extent=90.0, quantity=YIELD)
     assert words.outlook(found, 20, "", possible, is_over=True) == (
-        "The study has ended: it issues no new points. At most 1.7\xa0percentage points can be gained, up to the best "
+        "The study has ended: it issues no new trials. At most 1.7\xa0percentage points can be gained, up to the best "
         "possible result, 100\xa0%."
     )
 

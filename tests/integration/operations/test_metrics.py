@@ -118,7 +118,7 @@ def test_best_result_is_feasible_or_has_the_smallest_violation(running: Service)
 @in_sqlite
 def test_every_metric_is_predicted_also_for_a_trial(running: Service) -> None:
     create(running, constrained())
-    for _ in range(4):
+    for _ in range(9):  # the fewest for a prediction in words
         step(running)
     (found,) = predict.predict(running, "s", [{"x": 0.25, "y": 1.0}]).view.predictions
     assert list(found.metrics or {}) == ["size", "latency", "memory"]
