@@ -261,9 +261,7 @@ def records(connection: Connection, study_id: str, *, maximize: bool, after: int
 
 def worst(connection: Connection, study_id: str, *, maximize: bool, after: int) -> float | None:
     """The worst value of the results with a seq above ``after``; None without one. Excluded results do not count."""
-    value = (
-        observations.c.value + 0.0
-    )  # for the column itself, its index would be read from its end
+    value = observations.c.value + 0.0  # for the column itself, its index would be read from its end
     query = select(func.min(value) if maximize else func.max(value)).where(
         observations.c.study_id == study_id, observations.c.seq > after, observations.c.excluded.is_(False)
     )
