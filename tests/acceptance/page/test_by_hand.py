@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.acceptance.page.conftest import on_both
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, tab
+from tests.waiting import wait_for
 
 
 @contextmanager
@@ -364,6 +365,7 @@ def test_a_result_that_is_late_can_still_be_entered(browser: Browser, site: str,
         api.post("/v1/studies", json={**study, "parameters": [{"name": "x", "kind": "float", "low": 0, "high": 1}]})
     )
     checked(api.post("/v1/studies/late/suggest", json={"lease_seconds": 1}))
+    wait_for(lambda: api.get("/v1/studies/late/trials/1").json()["state"] == "failed")  # not while somebody types
     with tab(browser, site) as page:
         page.goto("/studies/late/trials/1")
         expect(page.locator("#trial-heading .pill")).to_have_text("failed")
