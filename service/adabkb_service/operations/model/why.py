@@ -19,7 +19,6 @@ from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.auto.domain.domain import Domain
 from adabkb_service.engine.auto.failures import are_many
 from adabkb_service.engine.axes import FloatAxis
-from adabkb_service.engine.sensitivity import MIN_RESULTS
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import TrialNotFound, Unavailable
 from adabkb_service.operations.model.novelty import novelty
@@ -32,9 +31,6 @@ from adabkb_service.storage.rows import EventRow, StudyRow
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.best import as_best
 from adabkb_service.study.replay_state import ReplayState, replayed
-
-RESULTS_PER_PARAMETER = 3
-"""Results per parameter, and for one more, with which one can rely on the model."""
 
 
 def why(service: Service, study_id: str, number: int) -> history.Why:
@@ -125,17 +121,9 @@ def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.
             measured=measured_of(definition.parameters),
             has_intervals=isinstance(definition.algorithm, AutoProfile),
             results=results,
-            fewest=_fewest(space) if isinstance(definition.algorithm, AutoProfile) else 0,
+            fewest=Domain(space).fewest_results if isinstance(definition.algorithm, AutoProfile) else 0,
         ),
     )
-
-
-def _fewest(space: Space) -> int:
-    """Return the number of results with which one can rely on the model: that of ``averaging.fewest_results``, without
-    loading the model."""
-    domain = Domain(space)
-    active = domain.together or domain.dimension
-    return max(MIN_RESULTS, int(min(RESULTS_PER_PARAMETER * (active + 1), domain.whole.size)))
 
 
 def _novelty(space: Space, event: EventRow, before: ReplayState, names: Labels) -> str:

@@ -15,6 +15,7 @@ from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.cells import MAX_KEY_LENGTH
 from adabkb_service.engine.conditions import Activity
+from adabkb_service.engine.sensitivity import MIN_RESULTS
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 
@@ -22,6 +23,8 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 # Discrete axes with more values are searched as if continuous; the tree still distinguishes all values.
+RESULTS_PER_PARAMETER = 3
+"""Results per axis, and for the constant mean, from which one can rely on a model."""
 LISTED = 4096
 LISTED_POINTS = 4096
 """Finite spaces up to this size are searched exhaustively."""
@@ -169,6 +172,13 @@ class Domain:
         return (self.dimension if most is None else most) - sum(
             len(each.names) + 1 - min(each.at_most or len(each.names), len(each.names)) for each in self.space.mixtures
         )
+
+    @property
+    def fewest_results(self) -> int:
+        """The number of results from which one can rely on a model: for each axis (those active together) and for the
+        constant mean ``RESULTS_PER_PARAMETER``, and at most all points of the space."""
+        active = self.together or self.dimension
+        return max(MIN_RESULTS, int(min(RESULTS_PER_PARAMETER * (active + 1), self.whole.size)))
 
     def movable(self, positions: Array) -> Bools:
         """Return along which axes positions (k, d) may be moved without changing which axes are active, (k, d):

@@ -9,14 +9,10 @@ from __future__ import annotations
 
 from adabkb_service.engine.auto.config import Problem
 from adabkb_service.engine.auto.model.averaged import Averaged, Member, learn, with_result
-from adabkb_service.engine.auto.model.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.state.state import State
 
 GROWTH = 4
 """The parameters are learned again when one in this many results is new."""
-RESULTS_PER_PARAMETER = 3
-"""The parameters are also learned again when there are this many results for each axis of the space (those active
-together) and for the constant mean. The gap is known from then on."""
 
 
 def averaged(state: State) -> Averaged:
@@ -70,9 +66,8 @@ def learned_with(problem: Problem, count: int) -> int:
 
 
 def fewest_results(problem: Problem) -> int:
-    """Return the minimum number of results for a gap."""
-    active = problem.domain.together or problem.domain.dimension
-    return max(MIN_RESULTS, int(min(RESULTS_PER_PARAMETER * (active + 1), problem.domain.whole.size)))
+    """Return the minimum number of results for a gap. With this many, the parameters are also learned again."""
+    return problem.domain.fewest_results
 
 
 def _of_search(state: State) -> Averaged:
