@@ -449,7 +449,7 @@ def test_all_failed_trials_are_tried_again_at_once(browser: Browser, site: str, 
         expect(page.get_by_text("3 trials will be issued again")).to_be_visible()
         expect(page.locator(".counts")).to_contain_text("3 waiting")
         page.get_by_role("button", name="Resume").click()
-        expect(page.get_by_text("Resumed.")).to_be_visible()
+        expect(page.get_by_text("Resumed.", exact=True)).to_be_visible()
     issued = checked(api.post("/v1/studies/broken/suggest", json={"count": 3}))["trials"]
     assert [each["number"] for each in issued] == [1, 2, 3]
 
