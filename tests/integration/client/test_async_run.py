@@ -231,8 +231,11 @@ async def main():
 BY_RUN, BY_A_LOOP = "asyncio.run(main())", "asyncio.new_event_loop().run_until_complete(main())"
 
 
-@pytest.mark.parametrize("started", [BY_RUN, BY_A_LOOP])
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 128 + signal.SIGTERM)])
+@pytest.mark.parametrize("started", [BY_RUN, pytest.param(BY_A_LOOP, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGTERM, 128 + signal.SIGTERM), pytest.param(signal.SIGINT, -signal.SIGINT, marks=pytest.mark.long)],
+)
 def test_an_interrupted_run_gives_all_its_trials_back(
     server: str, study: Study, number: int, code: int, started: str
 ) -> None:

@@ -96,6 +96,7 @@ def test_conditions_are_found_from_what_trials_ask_for(client: Client) -> None:
     assert best.value < 0.06
 
 
+@pytest.mark.long
 def test_several_workers_lose_no_result(client: Client) -> None:
     """They find parameters at the same time, so some conditions may be wider than need be."""
     study = client.define_by_run("s", direction="minimize", seed=1)
@@ -105,6 +106,7 @@ def test_several_workers_lose_no_result(client: Client) -> None:
     assert {"C", "leaves", "layers", "width0"} <= declared(study).keys()
 
 
+@pytest.mark.long
 def test_an_objective_may_be_evaluated_in_processes(client: Client) -> None:
     study = client.define_by_run("s", direction="minimize", seed=1)
     study.optimize(simple, n_trials=4, processes=True, progress=False)
@@ -184,6 +186,7 @@ def test_it_keeps_its_definition_under_other_options(client: Client) -> None:
     assert tuned.info().counts.completed == 2
 
 
+@pytest.mark.long
 def test_the_event_loop_defines_the_same_space_in_threads(client: Client, server: str) -> None:
     """The objective blocks only its thread, and two run at the same time: each waits for the other."""
     both, loops = threading.Barrier(2, timeout=60), set[int]()

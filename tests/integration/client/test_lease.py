@@ -63,7 +63,10 @@ def test_ctrl_c_gives_the_trial_back(study: Study) -> None:
     assert study.suggest().number == 1
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, -signal.SIGINT)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGTERM, 128 + signal.SIGTERM), pytest.param(signal.SIGINT, -signal.SIGINT, marks=pytest.mark.long)],
+)
 def test_a_terminated_process_releases_its_trial(server: str, study: Study, number: int, code: int) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, server, study.id], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

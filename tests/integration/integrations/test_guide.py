@@ -52,6 +52,7 @@ def test_scikit_learn_example_beats_the_random_search() -> None:
     assert float(ours) > float(random)
 
 
+@pytest.mark.long
 def test_constraint_example_satisfies_its_constraint() -> None:
     output = printed("examples/constrained_network.py", "8")
     weights = [int(found) for found in re.findall(r"(\d+) weights", output)]

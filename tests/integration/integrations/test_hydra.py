@@ -60,7 +60,7 @@ def test_example_continues_a_study_and_writes_its_best_trial(server: str, client
     ("how", "state", "says"),
     [
         ("fails", "failed", "stopped after 1 failed jobs in a row"),
-        ("is_wrong", "released", "ImportError: no such module"),
+        pytest.param("is_wrong", "released", "ImportError: no such module", marks=pytest.mark.long),
     ],
 )
 def test_failed_job_is_a_failed_trial_and_a_user_error_releases_its_trials(

@@ -70,12 +70,12 @@ def unlucky(
 @pytest.mark.parametrize(
     ("space", "options"),
     [
-        pytest.param(SPACE, {}, id="noise learned"),
-        pytest.param(SPACE, {"noise_std": 0.05}, id="noise declared"),
+        pytest.param(SPACE, {}, id="noise learned", marks=pytest.mark.long),
+        pytest.param(SPACE, {"noise_std": 0.05}, id="noise declared", marks=pytest.mark.long),
         pytest.param(CONDITIONAL, {"prior": PRIOR}, id="conditions and a prior"),
-        pytest.param(DESCRIBED, {}, id="descriptors"),
-        pytest.param({**SPACE, "device": CATALOGUE}, {}, id="a catalogue"),
-        pytest.param(SPACE, {"plates": WELLS}, id="plates"),
+        pytest.param(DESCRIBED, {}, id="descriptors", marks=pytest.mark.long),
+        pytest.param({**SPACE, "device": CATALOGUE}, {}, id="a catalogue", marks=pytest.mark.long),
+        pytest.param(SPACE, {"plates": WELLS}, id="plates", marks=pytest.mark.long),
         pytest.param(SPACE, {"plates": {"size": 4}, "constraints": ["drop <= rate or x < 1"]}, id="plates of days"),
     ],
 )
@@ -220,6 +220,7 @@ def test_every_trial_satisfies_the_constraints_of_its_branch() -> None:
     assert found.value < -1.99
 
 
+@pytest.mark.long
 def test_every_trial_satisfies_constraints_on_choices() -> None:
     """Choices are named by their values, including tuples; an error names choices that are objects."""
     space: dict[str, Parameter] = {
@@ -329,6 +330,7 @@ def test_invalid_arguments_are_named(change: dict[str, Any], message: str) -> No
     assert "pass_trial" not in str(caught.value)  # an argument of study.run only
 
 
+@pytest.mark.long
 def test_neither_a_web_server_nor_a_database_is_loaded() -> None:
     program = (
         "import sys, adabkb_integrations.inprocess; "
@@ -356,7 +358,7 @@ def test_the_recommended_trial_is_at_the_point_that_a_study_recommends(client: C
     assert several.recommended is None
 
 
-@pytest.mark.parametrize("kind", ["random", "sobol"])
+@pytest.mark.parametrize("kind", ["random", pytest.param("sobol", marks=pytest.mark.long)])
 def test_baselines_evaluate_the_same_points_as_on_a_server(kind: str, client: Client) -> None:
     space: dict[str, Parameter] = {"x": Float(0, 1), "k": Categorical(["a", "b"])}
     algorithm: Any = {"kind": kind}

@@ -67,6 +67,7 @@ def test_each_trial_is_a_run_with_its_parameters_value_and_status(study: Study, 
     assert first.info.end_time - first.info.start_time >= 20
 
 
+@pytest.mark.long
 def test_runs_are_nested_in_the_active_run(study: Study, experiment: str) -> None:
     with mlflow.start_run() as parent:
         study.run(lambda x, **_: x, n_trials=3, workers=2, callbacks=[MLflowCallback()])
@@ -77,6 +78,7 @@ def test_runs_are_nested_in_the_active_run(study: Study, experiment: str) -> Non
     assert [run.data.tags["mlflow.parentRunId"] for run in children] == [parent.info.run_id] * 3
 
 
+@pytest.mark.long
 def test_store_and_experiment_can_be_named(study: Study, tmp_path: Path) -> None:
     other = f"sqlite:///{tmp_path}/elsewhere.db"
     with mlflow.start_run():
