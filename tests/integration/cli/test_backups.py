@@ -119,6 +119,7 @@ def test_an_older_postgresql_is_not_backed_up_but_by_its_own_version(empty_postg
     assert not list(tmp_path.glob("saved.db*"))
 
 
+@pytest.mark.long
 def test_a_folder_keeps_the_newest_backups_and_all_that_is_not_one(filled: str, tmp_path: Path) -> None:
     folder = tmp_path / "backups"
     folder.mkdir()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -88,6 +88,7 @@ def test_every_command_that_asks_for_an_id_is_tested() -> None:
                 assert path in tested, path
 
 
+@settings(max_examples=30)
 @given(st.text(max_size=105) | st.from_regex(r"[A-Za-z0-9._-]{0,105}", fullmatch=True))
 def test_the_command_takes_the_ids_that_the_server_takes(text: str) -> None:
     try:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from adabkb_client import AsyncClient, AsyncLeasedTrial, AsyncStudy, Client, Float, RunReport, Study, Trial
+from adabkb_client import Algorithm, AsyncClient, AsyncLeasedTrial, AsyncStudy, Client, Float, RunReport, Study, Trial
 from tests.integration.client.faults import Proxy
 from tests.waiting import TIMEOUT_SECONDS, wait_for
 
@@ -20,7 +20,8 @@ T = TypeVar("T")
 
 @pytest.fixture
 def study(client: Client) -> Study:
-    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1)
+    random: Algorithm = {"kind": "random"}  # no model, which a run has no use for
+    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1, algorithm=random)
 
 
 def run(url: str, function: Any, **options: Any) -> RunReport:

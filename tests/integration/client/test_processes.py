@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from adabkb_client import Client, Float, Study, Trial, WorkerDied, WorkerLost
+from adabkb_client import Algorithm, Client, Float, Study, Trial, WorkerDied, WorkerLost
 from tests.integration.client import objectives
 from tests.integration.client.leases import LEASE_SECONDS, wait_for_renewal
 from tests.waiting import wait_for
@@ -21,7 +21,8 @@ BUDGET = 6
 
 @pytest.fixture
 def study(client: Client) -> Study:
-    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1)
+    random: Algorithm = {"kind": "random"}  # no model, which a run has no use for
+    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1, algorithm=random)
 
 
 def test_so_many_processes_evaluate_and_this_one_does_not(study: Study, tmp_path: Path) -> None:
@@ -47,6 +48,7 @@ def test_a_function_that_crashes_the_interpreter_fails_its_trial_and_the_process
     )
 
 
+@pytest.mark.long
 def test_each_process_sees_one_device_before_it_imports_the_program(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,6 +126,7 @@ def test_a_lost_lease_ends_the_evaluation_without_a_result(study: Study) -> None
     assert study.info().counts.observations == 0
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("study")
 def test_reports_are_awaited(server: str) -> None:
     async def learns(trial: AsyncLeasedTrial) -> float:

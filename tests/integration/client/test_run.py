@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from adabkb_client import Client, ConnectionFailed, Float, Study, StudyComplete
+from adabkb_client import Algorithm, Client, ConnectionFailed, Float, Study, StudyComplete
 from tests.integration.client.faults import Proxy, proxy
 from tests.waiting import wait_for
 
@@ -22,7 +22,8 @@ BUDGET = 12
 
 @pytest.fixture
 def study(client: Client) -> Study:
-    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1)
+    random: Algorithm = {"kind": "random"}  # no model, which a run has no use for
+    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1, algorithm=random)
 
 
 def parabola(x: float) -> float:

@@ -133,6 +133,7 @@ def test_an_address_without_scheme_is_refused_at_once() -> None:
         Client("127.0.0.1:8000")
 
 
+@pytest.mark.long
 def test_the_client_needs_nothing_of_the_servers_installation() -> None:
     program = (
         "import sys, adabkb_client; print({'fastapi', 'numpy', 'pandas', 'pydantic', 'sqlalchemy'} & {*sys.modules})"

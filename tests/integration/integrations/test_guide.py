@@ -38,6 +38,7 @@ def test_code_of_the_guide_runs_from_top_to_bottom(
     assert names["search"].best_score_ > 0.97  # type: ignore[attr-defined]
 
 
+@pytest.mark.long
 def test_optuna_example_tunes_the_better_model() -> None:
     output = printed("examples/optuna_digits.py", "16")
     found = re.search(r"best of 16 trials: (0\.\d+) at \{'model': 'svm'", output)

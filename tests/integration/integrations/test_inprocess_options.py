@@ -88,6 +88,7 @@ def test_the_point_near_the_baseline_is_that_of_a_study(client: Client) -> None:
     assert minimize(loss, SPACE, 3, seed=2, progress=False).near_baseline is None
 
 
+@pytest.mark.long
 def test_a_belief_about_an_angle_holds_across_its_end(client: Client) -> None:
     def turned(angle: float, x: float) -> float:
         return float(x - np.cos(np.radians(angle - 20)))
