@@ -316,6 +316,7 @@ def test_what_is_known_is_shown(study: Study) -> None:
     assert len(adabkb("model", "dictionary", study.id).splitlines()) == 3
 
 
+@pytest.mark.long
 def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
     for command in ("importance", "validation"):
         assert adabkb("model", command, study.id) == f"Study {study.id} has 0 results: at least 4 are needed.\n"

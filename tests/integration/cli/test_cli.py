@@ -292,6 +292,7 @@ def test_the_settings_table_names_every_setting_with_its_help() -> None:
     assert all(line.help and line.variable == f"ADABKB_{line.name.upper()}" for line in table)
 
 
+@pytest.mark.long
 def test_an_open_stream_does_not_keep_the_server_from_stopping(other_sqlite: str) -> None:
     """SIGTERM ends an event stream properly and at once, not by closing the connection in the middle."""
     with server_process(other_sqlite) as server:

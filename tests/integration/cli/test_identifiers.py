@@ -36,7 +36,7 @@ ARGUMENTS = {
 """Examples by the name of the parameter."""
 OTHERS = {"definition": "-", "file": "-", "name": "ann", "user": "ann", "step": "1", "value": "1"}
 """Values for other arguments of the same commands; arguments that are not listed accept any string."""
-VALUES = 3
+VALUES = 2
 """Number of invalid values tested per argument. Different arguments are tested with different values."""
 ACCESS_TOKEN = "--token"
 """An option with the same name and another meaning."""

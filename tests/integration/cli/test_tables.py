@@ -70,6 +70,7 @@ def test_a_table_elsewhere_has_a_line_for_each_row() -> None:
     assert ROWS[0][1] in lines[1]
 
 
+@pytest.mark.long
 def test_a_command_prints_such_a_table(address: str) -> None:
     name = "a-study-with-a-name-that-is-longer-than-a-terminal-of-fifty-columns"
     made = ["--direction", "minimize", "--parameter", '{"name": "x", "kind": "float", "low": 0, "high": 1}']

@@ -103,6 +103,7 @@ def test_results_in_a_file_have_the_names_of_rows(client: Client, tmp_path: Path
     assert "is missing; fill in the name of a row" in str(report)
 
 
+@pytest.mark.long
 def test_figures_are_of_the_other_parameters(client: Client) -> None:
     study = client.create_study("drawn", {"molecule": made(9), "x": Float(0, 1)}, direction="maximize")
     study.run(lambda x, **_: x, n_trials=5, progress=False)

@@ -150,6 +150,7 @@ def test_the_trial_of_a_worker_that_was_killed_is_free_again_soon(server: str, s
     assert held.lease_seconds == 120
 
 
+@pytest.mark.long
 def test_a_run_leases_for_as_long_and_renews_in_time(client: Client) -> None:
     study = client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=2, seed=1)
     lengths: list[float] = []

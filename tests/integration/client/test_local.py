@@ -158,6 +158,7 @@ def test_a_database_with_a_server_on_another_machine_is_refused(tmp_path: Path) 
             Client.local(tmp_path / "s.db")
 
 
+@pytest.mark.long
 def test_the_client_alone_names_the_package_to_install(tmp_path: Path) -> None:
     packages = installed(tmp_path, ["adabkb-client"])
     done = subprocess.run(

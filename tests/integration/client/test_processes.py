@@ -122,6 +122,7 @@ def test_an_exception_arrives_as_it_was_raised_with_the_place_where(
         study.run(objectives.raise_what_cannot_be_pickled, processes=True, max_failures=1)
 
 
+@pytest.mark.long
 def test_the_trial_is_passed_to_a_process_too(study: Study) -> None:
     study.run(objectives.number_of, processes=True, n_trials=2, pass_trial=True)
     assert [trial.value for trial in study.trials()] == [

@@ -177,6 +177,7 @@ def test_a_signal_that_another_thread_receives_ends_the_run_too(server: str, stu
     assert [trial.state for trial in study.trials()] == ["released"]
 
 
+@pytest.mark.long
 def test_a_trial_received_at_the_end_is_released(study: Study, faulty: Proxy) -> None:
     faulty.faults.extend([None, None, "slow"])  # the study, its budget, the first trial
     command = [sys.executable, "-c", PROGRAM, faulty.url]

@@ -56,11 +56,12 @@ def test_example_continues_a_study_and_writes_its_best_trial(server: str, client
     assert job == [f"{key}={value}" for key, value in others[2].parameters.items()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("how", "state", "says"),
     [
         ("fails", "failed", "stopped after 1 failed jobs in a row"),
-        pytest.param("is_wrong", "released", "ImportError: no such module", marks=pytest.mark.long),
+        ("is_wrong", "released", "ImportError: no such module"),
     ],
 )
 def test_failed_job_is_a_failed_trial_and_a_user_error_releases_its_trials(

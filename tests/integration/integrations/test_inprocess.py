@@ -76,7 +76,7 @@ def unlucky(
         pytest.param(DESCRIBED, {}, id="descriptors", marks=pytest.mark.long),
         pytest.param({**SPACE, "device": CATALOGUE}, {}, id="a catalogue", marks=pytest.mark.long),
         pytest.param(SPACE, {"plates": WELLS}, id="plates", marks=pytest.mark.long),
-        pytest.param(SPACE, {"plates": {"size": 4}, "constraints": ["drop <= rate or x < 1"]}, id="plates of days"),
+        pytest.param(SPACE, {"plates": {"size": 4}, "constraints": ["drop <= rate or x < 1"]}, id="plates of days", marks=pytest.mark.long),
     ],
 )
 def test_study_on_a_server_evaluates_the_same_points(
@@ -340,6 +340,7 @@ def test_neither_a_web_server_nor_a_database_is_loaded() -> None:
     assert done.stdout == "set()\n"
 
 
+@pytest.mark.long
 def test_the_recommended_trial_is_at_the_point_that_a_study_recommends(client: Client) -> None:
     """With noisy results, it need not be the best one."""
 

@@ -91,6 +91,7 @@ def test_store_and_experiment_can_be_named(study: Study, tmp_path: Path) -> None
     assert not any("mlflow.parentRunId" in run.data.tags for run in found)
 
 
+@pytest.mark.long
 def test_names_that_mlflow_rejects_are_converted(client: Client, experiment: str) -> None:
     study = client.create_study("odd", {"α, β (%)": Float(0, 1), "b:c": Float(0, 1)}, direction="minimize")
     study.run(lambda **values: sum(values.values()), n_trials=1, callbacks=[MLflowCallback()])

