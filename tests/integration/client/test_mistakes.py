@@ -85,7 +85,9 @@ def no_module(x: float) -> float:
         pytest.param(lambda x: np.array([x, x]), "value must be a number, not array", marks=pytest.mark.long),
         pytest.param(lambda x: (x, None, 3), "but the numbers of a tuple have no names", marks=pytest.mark.long),
         (lambda x: (x, 12.0), 'its standard error is {"value": 0.1, "std_error": 0.01}'),
-        pytest.param(lambda x: {"value": x, "std_error": "small"}, "std_error must be a number", marks=pytest.mark.long),
+        pytest.param(
+            lambda x: {"value": x, "std_error": "small"}, "std_error must be a number", marks=pytest.mark.long
+        ),
         (lambda x: {"value": x, "metrics": {"latency_ms": 12}}, "study 's' has none"),
         (lambda x: {}[x], "0."),
         pytest.param(lambda x: x.missing, "missing", marks=pytest.mark.long),

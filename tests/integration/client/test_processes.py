@@ -218,7 +218,9 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", *(pytest.param(name, marks=pytest.mark.long) for name in ("SIGINT", "SIGKILL"))])
+@pytest.mark.parametrize(
+    "name", ["SIGTERM", *(pytest.param(name, marks=pytest.mark.long) for name in ("SIGINT", "SIGKILL"))]
+)
 def test_an_interrupted_run_gives_its_trials_back_and_leaves_no_process_behind(
     server: str, study: Study, name: str
 ) -> None:

@@ -76,7 +76,12 @@ def unlucky(
         pytest.param(DESCRIBED, {}, id="descriptors", marks=pytest.mark.long),
         pytest.param({**SPACE, "device": CATALOGUE}, {}, id="a catalogue", marks=pytest.mark.long),
         pytest.param(SPACE, {"plates": WELLS}, id="plates", marks=pytest.mark.long),
-        pytest.param(SPACE, {"plates": {"size": 4}, "constraints": ["drop <= rate or x < 1"]}, id="plates of days", marks=pytest.mark.long),
+        pytest.param(
+            SPACE,
+            {"plates": {"size": 4}, "constraints": ["drop <= rate or x < 1"]},
+            id="plates of days",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_study_on_a_server_evaluates_the_same_points(

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -213,9 +212,7 @@ def test_finite_space_is_covered_before_any_point_is_repeated() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "pruner", [optuna.pruners.MedianPruner(n_startup_trials=3), optuna.pruners.HyperbandPruner()]
-)
+@pytest.mark.parametrize("pruner", [optuna.pruners.MedianPruner(n_startup_trials=3), optuna.pruners.HyperbandPruner()])
 def test_pruned_trials_inform_the_model(pruner: optuna.pruners.BasePruner) -> None:
     def objective(trial: optuna.Trial) -> float:
         final = (trial.suggest_float("x", 0, 1) - 0.3) ** 2 + (trial.suggest_float("y", 0, 1) - 0.8) ** 2

@@ -108,11 +108,18 @@ NO_RESULTS: list[tuple[str, tuple[str, ...], str]] = [
     ("echo 3 apples", (), "the last line of standard output is '3 apples', neither a number nor JSON such as"),
     pytest.param("echo true", (), "the last line of standard output is 'true', neither", marks=pytest.mark.long),
     pytest.param("echo 0.5 12", (), "the last line of standard output is '0.5 12', neither", marks=pytest.mark.long),
-    pytest.param("""echo '{{"value": 1, "error": 2}}'""", (), "neither a number nor JSON such as", marks=pytest.mark.long),
+    pytest.param(
+        """echo '{{"value": 1, "error": 2}}'""", (), "neither a number nor JSON such as", marks=pytest.mark.long
+    ),
     ("""echo '{{"value": "1"}}'""", (), "the value of the result is '1', not a number"),
     ("""echo '{{"value": 1, "metrics": {{"speed": 2}}}}'""", (), "has metrics, but study"),
     ('echo oops >"$ADABKB_RESULT"; echo 1', (), "the file $ADABKB_RESULT is 'oops', neither"),
-    pytest.param("echo 1", ("--pattern", "acc=(.*)"), "nothing in the standard output matches --pattern 'acc=(.*)'", marks=pytest.mark.long),
+    pytest.param(
+        "echo 1",
+        ("--pattern", "acc=(.*)"),
+        "nothing in the standard output matches --pattern 'acc=(.*)'",
+        marks=pytest.mark.long,
+    ),
 ]
 
 
