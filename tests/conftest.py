@@ -30,7 +30,7 @@ from tests.waiting import TIMEOUT_SECONDS
 
 TESTS = Path(__file__).parent
 BACKENDS = ["sqlite", "postgresql"]
-ON_EITHER = ("access", "api", "attack", "deploy", "identity", "inference", "operations", "page", "study")
+ON_EITHER = ("access", "api", "attack", "cli", "deploy", "identity", "inference", "operations", "page", "study")
 """Folders of tests that run on one of the two: ``integration/storage`` shows that both store and read the same."""
 LONGEST = ("test_ray.py", "test_dask.py", "test_examples.py", "test_charts.py", "test_forwarding.py")
 

@@ -111,6 +111,7 @@ def test_an_older_database_is_backed_up_as_it_is_so_that_one_can_go_back(tmp_pat
     assert rows(back) == rows(f"sqlite:///{saved}")
 
 
+@pytest.mark.long
 def test_an_older_postgresql_is_not_backed_up_but_by_its_own_version(empty_postgresql: str, tmp_path: Path) -> None:
     assert adabkb("data", "migrate", "--database", empty_postgresql).exit_code == 0
     with newer_version(tmp_path):
@@ -119,6 +120,7 @@ def test_an_older_postgresql_is_not_backed_up_but_by_its_own_version(empty_postg
     assert not list(tmp_path.glob("saved.db*"))
 
 
+@pytest.mark.long
 def test_a_folder_keeps_the_newest_backups_and_all_that_is_not_one(filled: str, tmp_path: Path) -> None:
     folder = tmp_path / "backups"
     folder.mkdir()
@@ -166,6 +168,7 @@ def test_an_incomplete_backup_is_refused_with_the_cause(filled: str, tmp_path: P
     assert rows(f"sqlite:///{target}") == rows(filled)
 
 
+@pytest.mark.long
 def test_a_restore_says_what_keeps_a_database_without_studies_from_being_empty(filled: str, tmp_path: Path) -> None:
     saved, target = tmp_path / "saved.db", f"sqlite:///{tmp_path}/tokens.db"
     assert adabkb("data", "backup", saved, "--database", filled).exit_code == 0

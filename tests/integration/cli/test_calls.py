@@ -107,6 +107,7 @@ def test_a_plate_is_asked_for(create: Callable[..., Study]) -> None:
     assert "this one has none" in adabkb("trial", "suggest", plain.id, "--plate", "open", code=1)
 
 
+@pytest.mark.long
 def test_a_context_is_given_and_what_is_changed_from_the_baseline_is_shown(create: Callable[..., Study]) -> None:
     study = create(
         parameters={"x": Float(0, 1), "y": Float(0, 1), "humidity": Float(0, 1, context=True)},
@@ -168,6 +169,7 @@ def test_a_rule_to_stop_is_set_and_removed(study: Study) -> None:
     assert study.info().stop is None
 
 
+@pytest.mark.long
 def test_a_study_is_shown_with_what_going_on_will_probably_gain(study: Study) -> None:
     assert "going on" not in adabkb("study", "show", study.id)
     for x, y in product((0.0, 0.5, 1.0), repeat=2):
@@ -314,6 +316,7 @@ def test_what_is_known_is_shown(study: Study) -> None:
     assert len(adabkb("model", "dictionary", study.id).splitlines()) == 3
 
 
+@pytest.mark.long
 def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
     for command in ("importance", "validation"):
         assert adabkb("model", command, study.id) == f"Study {study.id} has 0 results: at least 4 are needed.\n"
@@ -366,6 +369,7 @@ def test_a_wrong_argument_is_named_with_the_remedy(arguments: list[str], message
     assert len(said.splitlines()) == 1
 
 
+@pytest.mark.long
 def test_a_name_that_the_terminal_cannot_show_is_printed_as_an_escape(create: Callable[..., Study]) -> None:
     study = create(parameters={"\N{GREEK SMALL LETTER ALPHA}": Float(0, 1)})
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
@@ -535,7 +539,8 @@ def test_another_program_that_answers_is_recognized(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "completed"), [("adabkb trial hea", "heartbeat"), ("adabkb trial list {id}", "{id}")]
+    ("words", "completed"),
+    [pytest.param("adabkb trial hea", "heartbeat", marks=pytest.mark.long), ("adabkb trial list {id}", "{id}")],
 )
 def test_a_shell_completes_commands_and_studies(study: Study, address: str, words: str, completed: str) -> None:
     asked = words.format(id=study.id[:-1])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -36,7 +36,7 @@ ARGUMENTS = {
 """Examples by the name of the parameter."""
 OTHERS = {"definition": "-", "file": "-", "name": "ann", "user": "ann", "step": "1", "value": "1"}
 """Values for other arguments of the same commands; arguments that are not listed accept any string."""
-VALUES = 3
+VALUES = 2
 """Number of invalid values tested per argument. Different arguments are tested with different values."""
 ACCESS_TOKEN = "--token"
 """An option with the same name and another meaning."""
@@ -88,6 +88,7 @@ def test_every_command_that_asks_for_an_id_is_tested() -> None:
                 assert path in tested, path
 
 
+@settings(max_examples=30)
 @given(st.text(max_size=105) | st.from_regex(r"[A-Za-z0-9._-]{0,105}", fullmatch=True))
 def test_the_command_takes_the_ids_that_the_server_takes(text: str) -> None:
     try:

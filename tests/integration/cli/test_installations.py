@@ -100,6 +100,7 @@ def test_the_client_imports_what_only_some_programs_use_when_they_use_it(
     assert (done.stdout, done.stderr) == ("[]\nAsyncClient True\n", "")
 
 
+@pytest.mark.long
 def test_the_extra_cli_is_enough_to_talk_to_a_server(
     project: dict[str, list[str]], tmp_path: Path, server: str
 ) -> None:
@@ -123,7 +124,16 @@ def test_the_server_of_a_file_names_the_package_to_install(project: dict[str, li
     )
 
 
-@pytest.mark.parametrize("command", ["serve", "work", "data backup", "data doctor", "data replay", "token list"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "serve",
+        *(
+            pytest.param(each, marks=pytest.mark.long)
+            for each in ("work", "data backup", "data doctor", "data replay", "token list")
+        ),
+    ],
+)
 def test_a_command_that_needs_the_server_names_the_package_to_install(
     project: dict[str, list[str]], tmp_path: Path, command: str
 ) -> None:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import httpx
+import pytest
 
 from adabkb_client import Client
 from adabkb_service.storage.database import Database
@@ -36,6 +37,7 @@ def test_the_state_of_a_server_has_its_versions_and_what_does_not_work(other_sql
         assert found["errors"][0]["pointer"] == "/sweeper"
 
 
+@pytest.mark.long
 def test_the_server_of_a_file_is_named_by_the_file(tmp_path: Path) -> None:
     database = tmp_path / "study.db"
     with Client.local(database) as client:

@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import httpx
+import pytest
 
 from adabkb_client import Client, Float
 from tests.servers import ADABKB
+
+pytestmark = pytest.mark.long
 
 
 @contextmanager

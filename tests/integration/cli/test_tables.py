@@ -11,6 +11,7 @@ import termios
 
 import pytest
 
+from tests.integration.cli.shell import adabkb
 from tests.servers import ADABKB
 
 HEADER = ["study", "title", "state"]
@@ -69,10 +70,11 @@ def test_a_table_elsewhere_has_a_line_for_each_row() -> None:
     assert ROWS[0][1] in lines[1]
 
 
+@pytest.mark.long
 def test_a_command_prints_such_a_table(address: str) -> None:
     name = "a-study-with-a-name-that-is-longer-than-a-terminal-of-fifty-columns"
     made = ["--direction", "minimize", "--parameter", '{"name": "x", "kind": "float", "low": 0, "high": 1}']
-    subprocess.run([*ADABKB, "study", "create", "--id", name, *made, "--url", address], check=True)
+    adabkb("study", "create", "--id", name, *made, "--url", address)
     lines = on_a_terminal(50, *ADABKB, "study", "list", "--url", address)
     assert max(map(len, lines)) <= 50
     assert name in "".join(line.split(" ", 1)[0] for line in lines)

@@ -219,6 +219,7 @@ def test_frames_and_figures_are_made_in_threads(server: str, study: Study) -> No
     assert made == {"of_study": False, "frame": False, "history": False}
 
 
+@pytest.mark.long
 def test_the_first_figure_imports_matplotlib_in_a_thread(server: str, study: Study) -> None:
     study.observe(study.suggest(), 0.5)
     program = f"""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from adabkb_client import AsyncClient, AsyncLeasedTrial, AsyncStudy, Client, Float, RunReport, Study, Trial
+from adabkb_client import Algorithm, AsyncClient, AsyncLeasedTrial, AsyncStudy, Client, Float, RunReport, Study, Trial
 from tests.integration.client.faults import Proxy
 from tests.waiting import TIMEOUT_SECONDS, wait_for
 
@@ -20,7 +20,8 @@ T = TypeVar("T")
 
 @pytest.fixture
 def study(client: Client) -> Study:
-    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1)
+    random: Algorithm = {"kind": "random"}  # no model, which a run has no use for
+    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1, algorithm=random)
 
 
 def run(url: str, function: Any, **options: Any) -> RunReport:
@@ -231,8 +232,11 @@ async def main():
 BY_RUN, BY_A_LOOP = "asyncio.run(main())", "asyncio.new_event_loop().run_until_complete(main())"
 
 
-@pytest.mark.parametrize("started", [BY_RUN, BY_A_LOOP])
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 128 + signal.SIGTERM)])
+@pytest.mark.parametrize("started", [BY_RUN, pytest.param(BY_A_LOOP, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGTERM, 128 + signal.SIGTERM), pytest.param(signal.SIGINT, -signal.SIGINT, marks=pytest.mark.long)],
+)
 def test_an_interrupted_run_gives_all_its_trials_back(
     server: str, study: Study, number: int, code: int, started: str
 ) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from adabkb_client import Catalogue, Client, Float, Invalid
+from tests.servers import server_on
 
 TABLE = "molecule,logp,mw,supplier\naspirin,1.2,180,A\ncaffeine,-0.1,194,B\nibuprofen,3.5,206,A\n"
 NUMBERS = {"logp": (1.2, -0.1, 3.5), "mw": (180.0, 194.0, 206.0)}
@@ -102,6 +103,7 @@ def test_results_in_a_file_have_the_names_of_rows(client: Client, tmp_path: Path
     assert "is missing; fill in the name of a row" in str(report)
 
 
+@pytest.mark.long
 def test_figures_are_of_the_other_parameters(client: Client) -> None:
     study = client.create_study("drawn", {"molecule": made(9), "x": Float(0, 1)}, direction="maximize")
     study.run(lambda x, **_: x, n_trials=5, progress=False)
@@ -118,10 +120,10 @@ def test_the_server_says_which_row_of_a_table_is_wrong(client: Client) -> None:
 
 
 def test_a_server_that_has_just_started_knows_the_table_from_the_log(tmp_path: Path) -> None:
-    path = tmp_path / "molecules.db"
-    with Client.local(path) as client:
+    url = f"sqlite:///{tmp_path}/molecules.db"
+    with server_on(url) as address, Client(address) as client:
         client.create_study("s", {"molecule": made(9), "x": Float(0, 1)}, direction="maximize")
         client.study("s").change_catalogue("molecule", withdraw=["m0", "m1"])
-    with Client.local(path) as client:
+    with server_on(url) as address, Client(address) as client:
         found = {client.study("s").suggest().parameters["molecule"] for _ in range(12)}
     assert found <= {f"m{row}" for row in range(2, 9)}

@@ -64,6 +64,7 @@ def test_a_trial_says_why_it_lacks_an_inactive_parameter(client: Client) -> None
         trial.observe(0.5)
 
 
+@pytest.mark.long
 def test_results_come_back_from_a_table_and_from_optuna(client: Client, tmp_path: Path) -> None:
     study = client.create_study("from", SPACE, direction="minimize", budget=8, seed=1)
     study.run(loss)

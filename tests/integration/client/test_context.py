@@ -148,6 +148,7 @@ def test_a_periodic_parameter_is_declared_and_its_end_is_its_beginning(client: C
             client.create_study("wrong", {"hour": wrong}, direction="minimize")
 
 
+@pytest.mark.long
 def test_a_recommendation_says_what_it_changes_from_the_baseline(client: Client) -> None:
     space: dict[str, Parameter] = {"heat": Float(0, 10), "stirring": Float(0, 10)}
     baseline = {"heat": 2, "stirring": 3}

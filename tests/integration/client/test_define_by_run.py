@@ -55,17 +55,14 @@ def declared(study: Study) -> dict[str, Any]:
 
 def test_the_first_trial_defines_the_space_and_all_trials_are_of_it(client: Client) -> None:
     SEEN.clear()
-    study = client.define_by_run("s", direction="minimize", seed=1, budget=25)
+    study = client.define_by_run("s", direction="minimize", seed=1, budget=9)
     with pytest.raises(NotFound):
         study.info()
     report = study.optimize(simple, progress=False)
-    assert (report.completed, report.reason) == (25, "budget")
+    assert (report.completed, report.reason) == (9, "budget")
     assert list(declared(study)) == ["x", "rate", "depth", "kind"]
     assert [dict(each.parameters) for each in study.observations()] == SEEN
     assert not any(each.outside for each in study.observations())
-    best = study.best()
-    assert best is not None
-    assert best.value < 0.05
 
 
 def test_a_study_continues_in_another_program_and_refuses_another_definition(client: Client) -> None:
@@ -96,6 +93,7 @@ def test_conditions_are_found_from_what_trials_ask_for(client: Client) -> None:
     assert best.value < 0.06
 
 
+@pytest.mark.long
 def test_several_workers_lose_no_result(client: Client) -> None:
     """They find parameters at the same time, so some conditions may be wider than need be."""
     study = client.define_by_run("s", direction="minimize", seed=1)
@@ -105,6 +103,7 @@ def test_several_workers_lose_no_result(client: Client) -> None:
     assert {"C", "leaves", "layers", "width0"} <= declared(study).keys()
 
 
+@pytest.mark.long
 def test_an_objective_may_be_evaluated_in_processes(client: Client) -> None:
     study = client.define_by_run("s", direction="minimize", seed=1)
     study.optimize(simple, n_trials=4, processes=True, progress=False)
@@ -184,6 +183,7 @@ def test_it_keeps_its_definition_under_other_options(client: Client) -> None:
     assert tuned.info().counts.completed == 2
 
 
+@pytest.mark.long
 def test_the_event_loop_defines_the_same_space_in_threads(client: Client, server: str) -> None:
     """The objective blocks only its thread, and two run at the same time: each waits for the other."""
     both, loops = threading.Barrier(2, timeout=60), set[int]()

@@ -113,6 +113,7 @@ def mistakes(client: Client) -> None:
         print(trial.params)  # type: ignore[attr-defined]
 
 
+@pytest.mark.long
 def test_a_users_script_passes_strict_checks_and_its_mistakes_do_not(tmp_path: Path) -> None:
     (tmp_path / "pyrightconfig.json").write_text(json.dumps({**ENVIRONMENT, "typeCheckingMode": "strict"}))
     (tmp_path / "script.py").write_text(SCRIPT)
@@ -132,6 +133,7 @@ def test_a_users_script_passes_strict_checks_and_its_mistakes_do_not(tmp_path: P
     assert blamed == {"setting", "key", "rule", "change", "awaited", "called", "called_async"}, found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -164,6 +166,7 @@ def test_an_editor_completes_each_argument(server: Completing, line: str, expect
     assert {f"{name}=" for name in expected} <= server.completed(OPENED + line)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -182,6 +185,7 @@ def test_and_what_a_setting_consists_of(server: Completing, line: str, expected:
     assert set(expected) <= {label.strip('"') for label in server.completed(OPENED + line)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("begun", "expected"), [("study.b", "best"), ("study.to", "to_frame"), ("trial.n", "number")])
 def test_and_what_a_callback_takes(server: Completing, begun: str, expected: str) -> None:
     line = f"study.run(print, callbacks=[lambda study, trial: {begun}"
@@ -191,6 +195,7 @@ def test_and_what_a_callback_takes(server: Completing, begun: str, expected: str
 SPOKEN_OF = (Client, AsyncClient, Study, AsyncStudy, LeasedTrial, AsyncLeasedTrial, Plots, AsyncPlots)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", SPOKEN_OF)
 def test_an_editor_shows_what_each_call_does(kind: type) -> None:
     """Asked of jedi, which Spyder, Vim and JupyterLab use. It does not run the code, as basedpyright does not."""
@@ -226,6 +231,7 @@ def test_an_editor_shows_what_each_field_is(kind: str) -> None:
                 assert is_text, f"{kind}.{ast.unparse(field.target)}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("expression", "text"),
     [
@@ -253,17 +259,20 @@ def test_the_text_of_a_dict_names_its_keys(kind: str) -> None:
     assert kind == "Algorithm" or [name for name in FIELDS[kind] if not re.search(rf"\b{name}\b", text)] == []
 
 
+@pytest.mark.long
 def test_jedi_completes_what_an_objective_asks_for() -> None:
     script = "from adabkb_client import AskingTrial\n\ndef objective(trial: AskingTrial):\n    trial."
     found = {each.name for each in jedi.Script(script, path=Path(__file__)).complete()}
     assert {"suggest_float", "suggest_int", "suggest_categorical", "report", "should_prune"} <= found
 
 
+@pytest.mark.long
 def test_an_editor_shows_no_names_of_the_machinery() -> None:
     found = {each.name for each in jedi.Script("import adabkb_client\nadabkb_client.").complete()}
     assert {name for name in found if not name.startswith("_")} == {*adabkb_client.__all__, "errors", "mcp", "plots"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("line", "settings"),
     [
@@ -278,6 +287,7 @@ def test_jedi_completes_each_setting_without_a_prefix(line: str, settings: type)
     assert {f"{name}=" for name in settings.__annotations__} <= found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
 def test_an_editor_shows_each_setting_with_an_example(kind: type) -> None:
     script = f"from adabkb_client import {kind.__name__}\n{kind.__name__}().create_study"

@@ -70,6 +70,7 @@ def test_no_file_is_touched_on_the_event_loop(server: str, tmp_path: Path) -> No
         assert asyncio.run(main(between.url)) == []
 
 
+@pytest.mark.long
 def test_no_file_of_a_local_server_is_touched_on_the_event_loop(tmp_path: Path) -> None:
     async def main() -> list[str]:
         with files_of_this_thread() as touched:

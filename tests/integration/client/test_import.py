@@ -136,6 +136,7 @@ def test_an_import_that_is_repeated_stores_only_what_is_new(line: Study) -> None
     assert line.import_results(points(3)[::-1]).stored == 0
 
 
+@pytest.mark.long
 def test_an_import_that_breaks_off_continues_where_it_ended(line: Study, address: str) -> None:
     rows = points(1_020)
     with proxy(address) as faulty, Client(faulty.url, retry_for=0) as client:

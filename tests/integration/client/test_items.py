@@ -87,6 +87,7 @@ def test_studies_are_studies(client: Client, study: Study) -> None:
     assert (type(found), found.id, found.best()) == (Study, study.id, study.best())
 
 
+@pytest.mark.long
 def test_an_asynchronous_list_is_awaited_completely_or_in_part(server: str) -> None:
     async def main() -> None:
         with proxy(server) as through:

@@ -63,7 +63,10 @@ def test_ctrl_c_gives_the_trial_back(study: Study) -> None:
     assert study.suggest().number == 1
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, -signal.SIGINT)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGTERM, 128 + signal.SIGTERM), pytest.param(signal.SIGINT, -signal.SIGINT, marks=pytest.mark.long)],
+)
 def test_a_terminated_process_releases_its_trial(server: str, study: Study, number: int, code: int) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, server, study.id], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -147,6 +150,7 @@ def test_the_trial_of_a_worker_that_was_killed_is_free_again_soon(server: str, s
     assert held.lease_seconds == 120
 
 
+@pytest.mark.long
 def test_a_run_leases_for_as_long_and_renews_in_time(client: Client) -> None:
     study = client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=2, seed=1)
     lengths: list[float] = []

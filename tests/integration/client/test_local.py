@@ -20,6 +20,7 @@ import pytest
 
 from adabkb_client import AsyncClient, Client, ConnectionFailed, Float, ResultKept
 from adabkb_client._http.local import START_SILENCE, LocalServer
+from tests.integration.cli.shell import adabkb
 from tests.integration.cli.test_installations import installed
 
 EXCLUSIVE = portalocker.LockFlags.EXCLUSIVE
@@ -58,9 +59,19 @@ def wait_for_the_end_of_the_server(database: Path) -> None:
         assert not taken.is_alive(), "the server goes on"
 
 
-def adabkb(*arguments: object) -> str:
-    command = [str(Path(sys.executable).with_name("adabkb")), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+SCRIPT = """
+import os, signal, sys
+from adabkb_client import Client
+client = Client.local(sys.argv[1])
+client.study("s").add_result({"x": 0.5}, 2.0)
+print(client.url, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def said_by_the_script(database: Path) -> str:
+    command = [sys.executable, "-c", SCRIPT, str(database)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 WORKER = """
@@ -92,26 +103,14 @@ def test_clients_share_a_server_that_restarts_after_a_crash_and_ends_with_the_la
         assert server_process().pid != first.pid
         assert list(outbox.rglob("*.json")) == []
 
-        assert "completed 1 trial" in adabkb("run", "s", "--n-trials", "1", "--local", database, "--", "echo", "3")
-        assert adabkb("study", "export", "s", "--format", "csv", "--local", database).count("\n") == 4
+        assert said_by_the_script(database) == two.url  # it is killed
+        command = ("run", "s", "--n-trials", "1", "--local", str(database), "--", "echo", "3")
+        assert "completed 1 trial" in adabkb(*command)
+        assert adabkb("study", "export", "s", "--format", "csv", "--local", str(database)).count("\n") == 5
     wait_for_the_end_of_the_server(database)
 
 
-SCRIPT = """
-import os, signal, sys
-from adabkb_client import Client
-client = Client.local(sys.argv[1])
-client.study("s").add_result({"x": 0.5}, 2.0)
-print(client.url, flush=True)
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def said_by_the_script(database: Path) -> str:
-    command = [sys.executable, "-c", SCRIPT, str(database)]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-
-
+@pytest.mark.long
 def test_a_script_that_is_killed_leaves_its_results_and_no_server(database: Path) -> None:
     async def found() -> str:
         client = await AsyncClient.local(database)
@@ -142,6 +141,7 @@ def test_a_file_that_is_no_database_is_refused_and_gets_no_files_beside_it(tmp_p
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.long
 def test_a_slow_start_of_a_server_is_logged(database: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "adabkb_client")
     begun = time.monotonic()
@@ -158,6 +158,7 @@ def test_a_database_with_a_server_on_another_machine_is_refused(tmp_path: Path) 
             Client.local(tmp_path / "s.db")
 
 
+@pytest.mark.long
 def test_the_client_alone_names_the_package_to_install(tmp_path: Path) -> None:
     packages = installed(tmp_path, ["adabkb-client"])
     done = subprocess.run(

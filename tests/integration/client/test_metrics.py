@@ -67,6 +67,7 @@ def test_results_with_metrics_are_reported_corrected_and_imported(client: Client
         study.observe(1, 3.0, metrics={"cost": 0.75, "size": 1})
 
 
+@pytest.mark.long
 def test_an_async_client_tells_them_too(server: str, study: Study) -> None:
     async def work() -> None:
         async with AsyncClient(server) as client:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adabkb_client import AsyncClient, Categorical, Client, Float, Invalid, NoTrialAvailable, Study
+from adabkb_client import Algorithm, AsyncClient, Categorical, Client, Float, Invalid, NoTrialAvailable, Study
 from adabkb_integrations.optuna import served
 from tests.integration.client.objectives import async_lookup, lookup
 from tests.waiting import wait_for
@@ -21,9 +21,9 @@ BUDGET = 6
 
 @pytest.fixture
 def study(client: Client) -> Study:
-    return client.create_study(
-        "s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, failure_limit=3, pending_limit=4, seed=1
-    )
+    limits: dict[str, Any] = {"budget": BUDGET, "failure_limit": 3, "pending_limit": 4}
+    random: Algorithm = {"kind": "random"}  # no model, which mistakes have no use for
+    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", seed=1, algorithm=random, **limits)
 
 
 def unlucky(x: float) -> float:
@@ -81,15 +81,17 @@ def no_module(x: float) -> float:
         (lambda x: x + undefined, "undefined"),  # type: ignore[name-defined]  # noqa: F821
         (lambda **_: None, "value must be a number, not None"),
         (lambda x: {"loss": x}, "the keys 'loss'; a result may have 'value', 'std_error', 'metrics'"),
-        (lambda **_: "0.5", "value must be a number, not '0.5'"),
-        (lambda x: np.array([x, x]), "value must be a number, not array"),
-        (lambda x: (x, None, 3), "but the numbers of a tuple have no names"),
+        pytest.param(lambda **_: "0.5", "value must be a number, not '0.5'", marks=pytest.mark.long),
+        pytest.param(lambda x: np.array([x, x]), "value must be a number, not array", marks=pytest.mark.long),
+        pytest.param(lambda x: (x, None, 3), "but the numbers of a tuple have no names", marks=pytest.mark.long),
         (lambda x: (x, 12.0), 'its standard error is {"value": 0.1, "std_error": 0.01}'),
-        (lambda x: {"value": x, "std_error": "small"}, "std_error must be a number"),
+        pytest.param(
+            lambda x: {"value": x, "std_error": "small"}, "std_error must be a number", marks=pytest.mark.long
+        ),
         (lambda x: {"value": x, "metrics": {"latency_ms": 12}}, "study 's' has none"),
         (lambda x: {}[x], "0."),
-        (lambda x: x.missing, "missing"),
-        (lambda x: x + "1", "unsupported operand"),
+        pytest.param(lambda x: x.missing, "missing", marks=pytest.mark.long),
+        pytest.param(lambda x: x + "1", "unsupported operand", marks=pytest.mark.long),
     ],
 )
 def test_a_programming_error_stops_the_run_and_releases_the_first_trial(
@@ -142,12 +144,17 @@ SHAPES: list[tuple[dict[str, Any], str]] = [
     "returned",
     [
         0.5,
-        (0.5, 12.0),
-        None,
-        {"value": 0.5},
-        {"metrics": {"speed": 1.0}},
         {"value": 0.5, "metrics": {"seconds": 1.0, "near": 1.0, "far": 1.0, "speed": 2.0}},
-        {"value": 0.5, "metrics": {"near": 1.0, "far": 1.0}},
+        *(
+            pytest.param(each, marks=pytest.mark.long)
+            for each in (
+                (0.5, 12.0),
+                None,
+                {"value": 0.5},
+                {"metrics": {"speed": 1.0}},
+                {"value": 0.5, "metrics": {"near": 1.0, "far": 1.0}},
+            )
+        ),
     ],
 )
 def test_a_result_that_lacks_or_exceeds_the_metrics_says_what_to_return(
@@ -176,7 +183,7 @@ def test_a_measured_cost_need_not_be_returned(client: Client) -> None:
     assert study.run(lambda x: x if x < 0.5 else {"value": x, "metrics": {"cost": 2.0}}, progress=False).completed == 2
 
 
-@pytest.mark.parametrize("how", ["threads", "processes", "tasks"])
+@pytest.mark.parametrize("how", ["threads", pytest.param("processes", marks=pytest.mark.long), "tasks"])
 def test_the_traceback_has_the_lines_of_the_user_alone(study: Study, server: str, how: str) -> None:
     async def awaited() -> None:
         async with AsyncClient(server) as client:

@@ -35,6 +35,7 @@ def test_a_study_of_the_client_has_a_mixture(server: str) -> None:
             client.create_study("too-much", SPACE, direction="minimize", mixtures=[{**MIXTURE, "total": 3}])
 
 
+@pytest.mark.long
 def test_minimize_evaluates_the_points_of_a_study_with_the_same_seed(server: str) -> None:
     found = minimize(loss, SPACE, 8, seed=3, progress=False, mixtures=[MIXTURE])
     with Client(server) as client:
@@ -46,6 +47,7 @@ def test_minimize_evaluates_the_points_of_a_study_with_the_same_seed(server: str
     )
 
 
+@pytest.mark.long
 def test_maximize_takes_mixtures_beside_constraints_and_choices() -> None:
     found = maximize(
         lambda ethanol, mill, **_: ethanol - (mill == "ball"),

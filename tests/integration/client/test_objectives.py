@@ -76,6 +76,7 @@ def test_they_are_imported_corrected_and_refused_with_a_value(client: Client, st
         client.create_study("u", {"x": Float(0, 2)})
 
 
+@pytest.mark.long
 def test_an_async_client_has_them_too(server: str, study: Study) -> None:
     async def work() -> int:
         async with AsyncClient(server) as client:
@@ -93,6 +94,7 @@ def test_an_async_client_has_them_too(server: str, study: Study) -> None:
     assert study.info().counts.completed == 2
 
 
+@pytest.mark.long
 def test_the_command_line_tells_and_shows_them(server: str, study: Study) -> None:
     at = ("--url", server)
     study.suggest()

@@ -275,10 +275,10 @@ def test_a_result_that_cannot_be_written_leaves_no_file(tmp_path: Path) -> None:
     assert [entry.name for entry in box.folder.iterdir()] == [kept.name]
 
 
-NO_REFUSALS: list[Fault] = ["not ours", "no route", "too large", "token", "internal"]
+NO_REFUSALS: list[Fault] = ["not ours", "no route", "too large", "internal"]
 
 
-@pytest.mark.parametrize("fault", NO_REFUSALS)
+@pytest.mark.parametrize("fault", ["token", *(pytest.param(each, marks=pytest.mark.long) for each in NO_REFUSALS)])
 def test_only_a_refusal_by_the_service_itself_takes_a_result_out_of_the_outbox(
     study: Study, faulty: Proxy, fault: Fault
 ) -> None:

@@ -119,6 +119,7 @@ def test_exports_have_empty_cells_and_come_back(client: Client, study: Study, tm
     ]
 
 
+@pytest.mark.long
 def test_figures_show_the_results_that_have_the_number(client: Client) -> None:
     names = ("near", "far")
     objectives: list[Any] = [{"metric": name, "direction": "minimize"} for name in names]

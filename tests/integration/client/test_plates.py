@@ -135,7 +135,9 @@ def test_own_points_are_on_plates_where_the_user_says_so(client: Client) -> None
     assert asyncio.run(same()) == [2, 4, 4]
 
 
-@pytest.mark.parametrize("name", ["export.csv", "export.xlsx", "frame"])
+@pytest.mark.parametrize(
+    "name", ["export.csv", *(pytest.param(name, marks=pytest.mark.long) for name in ("export.xlsx", "frame"))]
+)
 def test_exports_give_plates_back(client: Client, tmp_path: Path, name: str) -> None:
     study = client.create_study("first", SPACE, direction="maximize", plates=PLATES, seed=1)
     control = {"temperature": 80, "ligand": "A", "equivalents": 2.0}
@@ -192,6 +194,7 @@ def test_a_study_without_plates_issues_none(client: Client) -> None:
         client.create_study("wrong", SPACE, direction="maximize", plates={"size": 4, "shared": ["heat"]})
 
 
+@pytest.mark.long
 def test_an_agent_asks_for_a_plate(server: str) -> None:
     parameters = {
         "heat": {"kind": "float", "low": 20, "high": 90},

@@ -37,6 +37,7 @@ def connected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         yield client
 
 
+@pytest.mark.long
 def test_figures_of_an_edited_space_show_its_results_and_cross_out_the_others(connected: Client) -> None:
     study = connected.create_study("edited", {"x": Float(0, 1), "kind": Categorical(["a", "b"])}, direction="minimize")
     for x, kind in [(0.1, "a"), (0.2, "b"), (0.7, "a"), (0.9, "a")]:
@@ -49,6 +50,7 @@ def test_figures_of_an_edited_space_show_its_results_and_cross_out_the_others(co
         assert isinstance(getattr(study.plot, name)(), Figure)
 
 
+@pytest.mark.long
 def test_figures_have_names_and_units_and_intervals_end_at_natural_bounds(connected: Client) -> None:
     study = connected.create_study(
         "worded",
@@ -79,6 +81,7 @@ def worked_on(connected: Client) -> Study:
     return study
 
 
+@pytest.mark.long
 def test_the_same_figures_can_be_awaited(connected: Client, worked_on: Study) -> None:
     async def awaited() -> list[Figure]:
         async with AsyncClient(connected.url) as aclient:
@@ -110,7 +113,7 @@ def ticks(axes: Axes, which: str) -> list[str]:
     return [text.get_text() for text in getattr(axes, f"get_{which}ticklabels")()]
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", ["history", *(pytest.param(name, marks=pytest.mark.long) for name in FIGURES[1:])])
 def test_a_study_without_results_has_a_figure_that_says_so(connected: Client, name: str) -> None:
     study = connected.create_study("empty", SPACE, direction="minimize", seed=1)
     figure = getattr(study.plot, name)()
@@ -122,7 +125,9 @@ def test_a_study_without_results_has_a_figure_that_says_so(connected: Client, na
         assert len(said) == 1
 
 
-@pytest.mark.parametrize("name", ["slice", "contour", "parallel", "history"])
+@pytest.mark.parametrize(
+    "name", ["slice", *(pytest.param(name, marks=pytest.mark.long) for name in ("contour", "parallel", "history"))]
+)
 def test_a_metric_without_results_has_a_figure_that_says_so(connected: Client, name: str) -> None:
     study = connected.create_study("late", SPACE, direction="minimize", metrics=["mass"], seed=1)
     study.observe(study.suggest(), 1.0, partial=True)
@@ -222,6 +227,7 @@ def _width(scale: Scale, low: float, high: float) -> float:
     return (high - low) / (last - first)
 
 
+@pytest.mark.long
 def test_a_figure_can_be_given_and_none_is_left_behind(worked_on: Study) -> None:
     whole = Figure(figsize=(14, 6), layout="constrained")
     left, right = np.asarray(whole.subfigures(1, 2)).tolist()
@@ -272,7 +278,10 @@ def test_every_kind_of_parameter_has_a_scale() -> None:
         assert Scale({"name": name, **parameter.to_json()}).share(value) == pytest.approx(share), name
 
 
-@pytest.mark.parametrize("parameter", [Int(2, 5), Int(0, 9), Int(1, 2), Int(-3, 100, step=7)])
+@pytest.mark.parametrize(
+    "parameter",
+    [Int(-3, 100, step=7), *(pytest.param(each, marks=pytest.mark.long) for each in (Int(2, 5), Int(0, 9), Int(1, 2)))],
+)
 def test_the_axis_of_integers_has_integer_ticks(connected: Client, parameter: Int) -> None:
     study = connected.create_study(None, {"n": parameter, "x": Float(0, 1)}, direction="minimize")
     for x in (0.25, 0.75):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from adabkb_client import Client, Float, Study, Trial, WorkerDied, WorkerLost
+from adabkb_client import Algorithm, Client, Float, Study, Trial, WorkerDied, WorkerLost
 from tests.integration.client import objectives
 from tests.integration.client.leases import LEASE_SECONDS, wait_for_renewal
 from tests.waiting import wait_for
@@ -21,7 +21,8 @@ BUDGET = 6
 
 @pytest.fixture
 def study(client: Client) -> Study:
-    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1)
+    random: Algorithm = {"kind": "random"}  # no model, which a run has no use for
+    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1, algorithm=random)
 
 
 def test_so_many_processes_evaluate_and_this_one_does_not(study: Study, tmp_path: Path) -> None:
@@ -47,6 +48,7 @@ def test_a_function_that_crashes_the_interpreter_fails_its_trial_and_the_process
     )
 
 
+@pytest.mark.long
 def test_each_process_sees_one_device_before_it_imports_the_program(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,6 +67,7 @@ def test_devices_need_processes(study: Study) -> None:
         study.run(objectives.parabola, processes=True, gpus="01")
 
 
+@pytest.mark.long
 def test_processes_that_die_one_after_the_other_stop_the_run(study: Study) -> None:
     with pytest.raises(WorkerLost, match="was ended by SIGKILL"):
         study.run(objectives.killed, processes=True, max_failures=2)
@@ -78,6 +81,7 @@ def test_a_trial_whose_process_was_killed_is_issued_again(study: Study, tmp_path
     assert next(iter(study.trials())).state == "completed"
 
 
+@pytest.mark.long
 def test_a_trial_whose_process_is_killed_in_each_attempt_fails(study: Study) -> None:
     with pytest.raises(WorkerDied, match="was ended by SIGKILL"):
         study.run(objectives.killed, processes=True, max_failures=study.info().max_attempts)
@@ -85,11 +89,13 @@ def test_a_trial_whose_process_is_killed_in_each_attempt_fails(study: Study) -> 
     assert (trial.state, trial.attempt) == ("failed", study.info().max_attempts)
 
 
+@pytest.mark.long
 def test_the_death_of_a_process_can_be_named_among_the_failures_to_continue_after(study: Study) -> None:
     report = study.run(objectives.exits, processes=True, max_failures=1, n_trials=2, catch=WorkerDied)
     assert (report.failed, report.reason) == (2, "n_trials")
 
 
+@pytest.mark.long
 def test_a_lease_is_renewed_although_the_function_holds_the_interpreters_lock(study: Study, tmp_path: Path) -> None:
     def let_go() -> None:
         wait_for(lambda: list(study.trials("active")))
@@ -116,6 +122,7 @@ def test_an_exception_arrives_as_it_was_raised_with_the_place_where(
         study.run(objectives.raise_what_cannot_be_pickled, processes=True, max_failures=1)
 
 
+@pytest.mark.long
 def test_the_trial_is_passed_to_a_process_too(study: Study) -> None:
     study.run(objectives.number_of, processes=True, n_trials=2, pass_trial=True)
     assert [trial.value for trial in study.trials()] == [
@@ -123,6 +130,7 @@ def test_the_trial_is_passed_to_a_process_too(study: Study) -> None:
     ]
 
 
+@pytest.mark.long
 def test_attributes_set_in_a_process_reach_the_callbacks(study: Study) -> None:
     noted: list[object] = []
     study.run(
@@ -140,13 +148,14 @@ def nested() -> Callable[[float], float]:
     return lambda x: x
 
 
-@pytest.mark.parametrize("processes", [True, False])
+@pytest.mark.parametrize("processes", [pytest.param(True, marks=pytest.mark.long), False])
 def test_what_the_function_reports_itself_is_counted(study: Study, *, processes: bool) -> None:
     report = study.run(objectives.settle, processes=processes, pass_trial=True, n_trials=3)
     assert (report.completed, report.failed, report.reason) == (1, 1, "n_trials")
     assert [trial.state for trial in study.trials()] == ["completed", "failed", "released"]
 
 
+@pytest.mark.long
 def test_the_function_may_have_a_pool_of_processes(study: Study) -> None:
     assert study.run(objectives.sum_of_squares, processes=True, n_trials=1).completed == 1
 
@@ -168,6 +177,7 @@ Client(sys.argv[1]).study("s").run(parabola, processes=True)
 """
 
 
+@pytest.mark.long
 def test_a_script_without_the_main_guard_gets_a_hint(server: str, study: Study, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(UNGUARDED)
@@ -192,6 +202,7 @@ Client(sys.argv[1]).study("s").run(function, processes=True)
 """
 
 
+@pytest.mark.long
 def test_a_function_that_a_process_cannot_load_is_refused_before_any_trial_is_issued(server: str, study: Study) -> None:
     done = subprocess.run([sys.executable, "-c", TYPED, server], capture_output=True, text=True, check=False)
     assert "WrongFunction: a worker process cannot load the function" in done.stderr
@@ -207,7 +218,9 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("name", [pytest.param("SIGINT", marks=pytest.mark.long), "SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize(
+    "name", ["SIGTERM", *(pytest.param(name, marks=pytest.mark.long) for name in ("SIGINT", "SIGKILL"))]
+)
 def test_an_interrupted_run_gives_its_trials_back_and_leaves_no_process_behind(
     server: str, study: Study, name: str
 ) -> None:
@@ -230,6 +243,7 @@ def test_an_interrupted_run_gives_its_trials_back_and_leaves_no_process_behind(
     assert states == ["active" if name == "SIGKILL" else "released"] * 2
 
 
+@pytest.mark.long
 def test_a_process_that_is_killed_while_it_is_idle_is_replaced(study: Study) -> None:
     seen: list[int] = []
 

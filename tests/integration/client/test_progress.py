@@ -58,7 +58,10 @@ with Client(sys.argv[1]) as client:
 """
 
 
-@pytest.mark.parametrize(("mode", "lines"), [("usual", 3), ("silent", 0), ("own", 0), ("level", 0)])
+@pytest.mark.parametrize(
+    ("mode", "lines"),
+    [("usual", 3), *(pytest.param(mode, 0, marks=pytest.mark.long) for mode in ("silent", "own", "level"))],
+)
 def test_without_a_terminal_each_result_is_one_line_on_standard_error(
     server: str, study: Study, mode: str, lines: int
 ) -> None:

@@ -42,6 +42,7 @@ def test_a_run_stops_what_the_study_stops_and_spends_the_budget_by_steps(study: 
     assert stopped.estimate is not None
 
 
+@pytest.mark.long
 def test_processes_report_too(study: Study) -> None:
     report = study.run(objectives.learns, pass_trial=True, processes=True, n_trials=4)
     assert report.completed + report.stopped == 4
@@ -125,6 +126,7 @@ def test_a_lost_lease_ends_the_evaluation_without_a_result(study: Study) -> None
     assert study.info().counts.observations == 0
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("study")
 def test_reports_are_awaited(server: str) -> None:
     async def learns(trial: AsyncLeasedTrial) -> float:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from adabkb_client import Client, ConnectionFailed, Float, Study, StudyComplete
+from adabkb_client import Algorithm, Client, ConnectionFailed, Float, Study, StudyComplete
 from tests.integration.client.faults import Proxy, proxy
 from tests.waiting import wait_for
 
@@ -22,7 +22,8 @@ BUDGET = 12
 
 @pytest.fixture
 def study(client: Client) -> Study:
-    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1)
+    random: Algorithm = {"kind": "random"}  # no model, which a run has no use for
+    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1, algorithm=random)
 
 
 def parabola(x: float) -> float:
@@ -122,7 +123,7 @@ with Client(sys.argv[1]) as client:
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_an_interrupted_run_gives_all_its_trials_back(server: str, study: Study, number: int) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, server], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -169,12 +170,14 @@ with Client(sys.argv[1]) as client:
 """
 
 
+@pytest.mark.long
 def test_a_signal_that_another_thread_receives_ends_the_run_too(server: str, study: Study) -> None:
     done = subprocess.run([sys.executable, "-c", SIGNALLED, server], check=False, timeout=60, stderr=subprocess.DEVNULL)
     assert done.returncode == 128 + signal.SIGTERM
     assert [trial.state for trial in study.trials()] == ["released"]
 
 
+@pytest.mark.long
 def test_a_trial_received_at_the_end_is_released(study: Study, faulty: Proxy) -> None:
     faulty.faults.extend([None, None, "slow"])  # the study, its budget, the first trial
     command = [sys.executable, "-c", PROGRAM, faulty.url]
@@ -186,6 +189,7 @@ def test_a_trial_received_at_the_end_is_released(study: Study, faulty: Proxy) ->
     assert {trial.state for trial in study.trials()} == {"released"}
 
 
+@pytest.mark.long
 def test_a_trial_received_long_after_the_end_is_released(study: Study, faulty: Proxy) -> None:
     faulty.faults.extend([None, None, "slow"])  # the study, its budget, the first trial
     environment = {**os.environ, "ADABKB_STOP_SECONDS": "0.1"}
@@ -200,6 +204,7 @@ def test_a_trial_received_long_after_the_end_is_released(study: Study, faulty: P
     assert [trial.state for trial in study.trials()] == ["released"]
 
 
+@pytest.mark.long
 def test_a_second_signal_does_not_interrupt_the_releases(study: Study, faulty: Proxy) -> None:
     """As with Ctrl-C, if a program that started this one forwards it."""
     faulty.faults.extend([None] * 4)  # the study, its budget, two trials
@@ -226,6 +231,7 @@ with Client(sys.argv[1]) as client:
 """
 
 
+@pytest.mark.long
 def test_a_result_that_is_being_sent_at_the_end_is_awaited(study: Study, faulty: Proxy) -> None:
     faulty.faults.extend([None, None, None, "slow"])  # the study, its budget, the first trial, its result
     with subprocess.Popen([sys.executable, "-c", RETURNS_AT_ONCE, faulty.url], stderr=subprocess.DEVNULL) as process:
@@ -297,6 +303,7 @@ def test_a_server_killed_in_the_middle_of_a_run_loses_nothing(mortal: Server) ->
         assert [trial.state for trial in study.trials()] == ["completed"] * BUDGET
 
 
+@pytest.mark.long
 def test_a_server_that_stays_away_ends_the_run_with_the_connections_error(mortal: Server) -> None:
     with Client(mortal.url, retry_for=0.5) as client:
         study = client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from adabkb_client import (
+    Algorithm,
     Categorical,
     Client,
     Fixed,
@@ -30,7 +31,8 @@ BUDGET = 6
 
 @pytest.fixture
 def study(client: Client) -> Study:
-    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1)
+    random: Algorithm = {"kind": "random"}  # no model, which a run has no use for
+    return client.create_study("s", {"x": Float(0, 1)}, direction="maximize", budget=BUDGET, seed=1, algorithm=random)
 
 
 def test_a_run_evaluates_no_more_than_n_trials_however_many_workers_it_has(study: Study) -> None:

@@ -99,6 +99,7 @@ def test_an_unknown_study_is_not_found(client: Client) -> None:
         client.study("a/../b?c")
 
 
+@pytest.mark.long
 def test_all_studies_are_listed_and_deleted_ones_are_not(client: Client) -> None:
     """The client requests 500 at a time."""
     for number in range(502):

@@ -70,6 +70,7 @@ def _modules_in(package: ModuleType) -> Iterator[str]:
         yield from (f"{package.__name__}.{found.name}" for found in pkgutil.iter_modules(package.__path__))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("thing", "names"),
     [
@@ -132,6 +133,7 @@ def test_an_address_without_scheme_is_refused_at_once() -> None:
         Client("127.0.0.1:8000")
 
 
+@pytest.mark.long
 def test_the_client_needs_nothing_of_the_servers_installation() -> None:
     program = (
         "import sys, adabkb_client; print({'fastapi', 'numpy', 'pandas', 'pydantic', 'sqlalchemy'} & {*sys.modules})"
@@ -153,6 +155,7 @@ def test_the_import_loads_only_packages_of_the_clients_installation() -> None:
     assert not {"asyncio", "multiprocessing"} & of_client
 
 
+@pytest.mark.long
 def test_the_core_imports_no_package_that_it_can_do_without() -> None:
     """A program that creates studies, asks and tells pays for no run engine, import, figure or event loop."""
     program = (

@@ -80,6 +80,7 @@ def test_each_trial_has_a_row_with_its_state_reason_worker_attempt_and_duration(
     assert frame.loc[frame["trial"].isna(), "value"].tolist() == [9.0]
 
 
+@pytest.mark.long
 def test_a_replicate_has_a_row_of_its_own_without_the_worker_of_the_other_attempt(tried: Study) -> None:
     frame = tried.to_frame()
     (number,) = (each for each, count in frame["trial"].value_counts().items() if count > 1)
@@ -145,6 +146,7 @@ def test_a_csv_with_titles_is_imported_if_a_title_looks_like_a_formula(client: C
     assert (report.stored, report.errors) == (1, ())
 
 
+@pytest.mark.long
 def test_a_csv_with_decimal_commas_has_the_same_cells(tried: Study, server: str) -> None:
     address = f"{server}/v1/studies/{tried.id}/export"
     texts = [

@@ -94,6 +94,7 @@ def test_sweep_configuration_is_passed_to_the_study(server: str) -> None:
             sweep({"parameters": parameters, "early_terminate": {"type": "hyperband"}}, "t", client)
 
 
+@pytest.mark.long
 def test_no_connection_is_left_open(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADABKB_URL", server)
     with Client() as client:

@@ -49,6 +49,7 @@ def test_run_without_a_suitable_worker_reports_it_and_times_out(study: Study) ->
     assert "The cluster has 2 workers: 1 threads and the resources {}. " in message
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_cluster")
 def test_interrupted_run_releases_its_trials(study: Study, tmp_path: Path) -> None:
     (folder := tmp_path / "begun").mkdir()
@@ -57,6 +58,7 @@ def test_interrupted_run_releases_its_trials(study: Study, tmp_path: Path) -> No
         file.unlink()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_cluster")
 def test_trial_of_a_killed_process_is_evaluated_again(study: Study, tmp_path: Path) -> None:
     report = study.run(clusters.dies_once(tmp_path / "killed"), engine="dask", workers=2, n_trials=4)

@@ -15,8 +15,9 @@ from tests.acceptance.examples.test_examples import finish, printed, start
 
 GUIDE = Path(__file__).parents[3] / "docs" / "integrations.md"
 
+pytestmark = pytest.mark.long
 
-@pytest.mark.long
+
 @pytest.mark.filterwarnings("ignore:The ``noload`` loader")  # MLflow's use of SQLAlchemy
 def test_code_of_the_guide_runs_from_top_to_bottom(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -45,7 +46,6 @@ def test_optuna_example_tunes_the_better_model() -> None:
     assert float(found[1]) > 0.97
 
 
-@pytest.mark.long
 def test_scikit_learn_example_beats_the_random_search() -> None:
     output = printed("examples/sklearn_diabetes.py", "30")
     ours, random = re.findall(r"SearchCV: R2 (0\.\d+) at", output)
@@ -60,7 +60,6 @@ def test_constraint_example_satisfies_its_constraint() -> None:
     assert re.search(r"best of 8 trials: 0\.\d+ at", output)
 
 
-@pytest.mark.long
 def test_mlflow_example_nests_its_trials_in_a_run(server: str, tmp_path: Path) -> None:
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     output = printed("examples/mlflow_digits.py", "3", uri, ADABKB_URL=server)
@@ -70,7 +69,6 @@ def test_mlflow_example_nests_its_trials_in_a_run(server: str, tmp_path: Path) -
         assert connection.execute(nested).fetchone() == (3,)
 
 
-@pytest.mark.long
 def test_wandb_example_creates_a_run_for_each_trial(server: str, tmp_path: Path) -> None:
     output = finish(
         start("examples/wandb_digits.py", "3", ADABKB_URL=server, WANDB_MODE="offline", WANDB_DIR=str(tmp_path))

@@ -56,6 +56,7 @@ def test_example_continues_a_study_and_writes_its_best_trial(server: str, client
     assert job == [f"{key}={value}" for key, value in others[2].parameters.items()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("how", "state", "says"),
     [

@@ -70,13 +70,18 @@ def unlucky(
 @pytest.mark.parametrize(
     ("space", "options"),
     [
-        pytest.param(SPACE, {}, id="noise learned"),
-        pytest.param(SPACE, {"noise_std": 0.05}, id="noise declared"),
+        pytest.param(SPACE, {}, id="noise learned", marks=pytest.mark.long),
+        pytest.param(SPACE, {"noise_std": 0.05}, id="noise declared", marks=pytest.mark.long),
         pytest.param(CONDITIONAL, {"prior": PRIOR}, id="conditions and a prior"),
-        pytest.param(DESCRIBED, {}, id="descriptors"),
-        pytest.param({**SPACE, "device": CATALOGUE}, {}, id="a catalogue"),
-        pytest.param(SPACE, {"plates": WELLS}, id="plates"),
-        pytest.param(SPACE, {"plates": {"size": 4}, "constraints": ["drop <= rate or x < 1"]}, id="plates of days"),
+        pytest.param(DESCRIBED, {}, id="descriptors", marks=pytest.mark.long),
+        pytest.param({**SPACE, "device": CATALOGUE}, {}, id="a catalogue", marks=pytest.mark.long),
+        pytest.param(SPACE, {"plates": WELLS}, id="plates", marks=pytest.mark.long),
+        pytest.param(
+            SPACE,
+            {"plates": {"size": 4}, "constraints": ["drop <= rate or x < 1"]},
+            id="plates of days",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_study_on_a_server_evaluates_the_same_points(
@@ -220,6 +225,7 @@ def test_every_trial_satisfies_the_constraints_of_its_branch() -> None:
     assert found.value < -1.99
 
 
+@pytest.mark.long
 def test_every_trial_satisfies_constraints_on_choices() -> None:
     """Choices are named by their values, including tuples; an error names choices that are objects."""
     space: dict[str, Parameter] = {
@@ -329,6 +335,7 @@ def test_invalid_arguments_are_named(change: dict[str, Any], message: str) -> No
     assert "pass_trial" not in str(caught.value)  # an argument of study.run only
 
 
+@pytest.mark.long
 def test_neither_a_web_server_nor_a_database_is_loaded() -> None:
     program = (
         "import sys, adabkb_integrations.inprocess; "
@@ -338,6 +345,7 @@ def test_neither_a_web_server_nor_a_database_is_loaded() -> None:
     assert done.stdout == "set()\n"
 
 
+@pytest.mark.long
 def test_the_recommended_trial_is_at_the_point_that_a_study_recommends(client: Client) -> None:
     """With noisy results, it need not be the best one."""
 
@@ -356,7 +364,7 @@ def test_the_recommended_trial_is_at_the_point_that_a_study_recommends(client: C
     assert several.recommended is None
 
 
-@pytest.mark.parametrize("kind", ["random", "sobol"])
+@pytest.mark.parametrize("kind", ["random", pytest.param("sobol", marks=pytest.mark.long)])
 def test_baselines_evaluate_the_same_points_as_on_a_server(kind: str, client: Client) -> None:
     space: dict[str, Parameter] = {"x": Float(0, 1), "k": Categorical(["a", "b"])}
     algorithm: Any = {"kind": kind}

@@ -40,10 +40,11 @@ def paid(x: float, k: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("function", "options", "declared"),
     [
-        (
+        pytest.param(
             sized,
             {"outcome_constraints": [{"metric": "size", "upper": 2.0}]},
             {"outcome_constraints": [{"metric": "size", "upper": 2.0}]},
+            marks=pytest.mark.long,
         ),
         (
             trade,
@@ -56,7 +57,9 @@ def paid(x: float, k: str) -> dict[str, Any]:
                 ],
             },
         ),
-        (paid, {"cost": "told", "per_cost": True}, {"cost": "told", "per_cost": True}),
+        pytest.param(
+            paid, {"cost": "told", "per_cost": True}, {"cost": "told", "per_cost": True}, marks=pytest.mark.long
+        ),
     ],
     ids=["bounds", "objectives", "costs"],
 )

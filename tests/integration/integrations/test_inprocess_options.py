@@ -22,7 +22,11 @@ def loss(x: float, y: float, kind: str, n: int | None = None) -> float:
     return (x - 0.3) ** 2 + 0.0 * y + (kind == "a") * 0.2 + (0 if n is None else (n - 2) ** 2 / 10)
 
 
-@pytest.mark.parametrize("fixed", [{"y": 0.123456789}, {"n": 3}, {"kind": "a", "x": 0.5}], ids=str)
+@pytest.mark.parametrize(
+    "fixed",
+    [{"n": 3}, *(pytest.param(each, marks=pytest.mark.long) for each in ({"y": 0.123456789}, {"kind": "a", "x": 0.5}))],
+    ids=str,
+)
 def test_fixed_values_give_the_points_of_a_study(fixed: dict[str, Any], client: Client) -> None:
     """A fixed parameter with a condition also fixes its parent."""
     found = minimize(loss, SPACE, 10, seed=2, fixed=fixed, progress=False)
@@ -32,6 +36,7 @@ def test_fixed_values_give_the_points_of_a_study(fixed: dict[str, Any], client: 
     assert all(fixed.items() <= trial.parameters.items() for trial in found.trials)
 
 
+@pytest.mark.long
 def test_fixed_values_go_with_plates_context_mixtures_and_objects_as_choices() -> None:
     functions: list[Any] = [np.sin, np.cos]
     space: dict[str, Parameter] = {
@@ -65,6 +70,7 @@ def test_a_search_ends_when_every_point_with_the_fixed_values_is_evaluated() -> 
     assert ([trial.parameters["k"] for trial in found.trials], found.reason) == (["b"] * 3, "exhausted")
 
 
+@pytest.mark.long
 def test_the_point_near_the_baseline_is_that_of_a_study(client: Client) -> None:
     """It keeps the value of a parameter that hardly matters."""
     baseline = {"y": 1.0, "kind": "a"}
@@ -82,6 +88,7 @@ def test_the_point_near_the_baseline_is_that_of_a_study(client: Client) -> None:
     assert minimize(loss, SPACE, 3, seed=2, progress=False).near_baseline is None
 
 
+@pytest.mark.long
 def test_a_belief_about_an_angle_holds_across_its_end(client: Client) -> None:
     def turned(angle: float, x: float) -> float:
         return float(x - np.cos(np.radians(angle - 20)))

@@ -51,6 +51,7 @@ def evaluate(trial: Any) -> dict[str, float] | float:
     return {"value": value, "std_error": 0.5} if trial.number == 1 else value
 
 
+@pytest.mark.long
 def test_each_trial_is_a_run_with_its_parameters_value_and_status(study: Study, experiment: str) -> None:
     study.run(evaluate, n_trials=3, pass_trial=True, callbacks=[MLflowCallback(metric="accuracy", tags={"a": "b"})])
     first, failed, last = runs(experiment)
@@ -67,6 +68,7 @@ def test_each_trial_is_a_run_with_its_parameters_value_and_status(study: Study, 
     assert first.info.end_time - first.info.start_time >= 20
 
 
+@pytest.mark.long
 def test_runs_are_nested_in_the_active_run(study: Study, experiment: str) -> None:
     with mlflow.start_run() as parent:
         study.run(lambda x, **_: x, n_trials=3, workers=2, callbacks=[MLflowCallback()])
@@ -77,6 +79,7 @@ def test_runs_are_nested_in_the_active_run(study: Study, experiment: str) -> Non
     assert [run.data.tags["mlflow.parentRunId"] for run in children] == [parent.info.run_id] * 3
 
 
+@pytest.mark.long
 def test_store_and_experiment_can_be_named(study: Study, tmp_path: Path) -> None:
     other = f"sqlite:///{tmp_path}/elsewhere.db"
     with mlflow.start_run():
@@ -88,6 +91,7 @@ def test_store_and_experiment_can_be_named(study: Study, tmp_path: Path) -> None
     assert not any("mlflow.parentRunId" in run.data.tags for run in found)
 
 
+@pytest.mark.long
 def test_names_that_mlflow_rejects_are_converted(client: Client, experiment: str) -> None:
     study = client.create_study("odd", {"α, β (%)": Float(0, 1), "b:c": Float(0, 1)}, direction="minimize")
     study.run(lambda **values: sum(values.values()), n_trials=1, callbacks=[MLflowCallback()])

@@ -40,6 +40,7 @@ def test_no_point_violates_the_constraints() -> None:
         assert params.get("layers", 1) <= 5
 
 
+@pytest.mark.long
 def test_search_finds_the_best_point_at_the_boundary() -> None:
     best = min(run(AdaBKBSampler(seed=1, constraints=["x + y <= 1"]), 25), key=lambda each: -each["x"] - each["y"])
     assert best["x"] + best["y"] > 0.97

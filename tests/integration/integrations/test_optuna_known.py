@@ -75,6 +75,7 @@ def test_earlier_studies_are_used_as_by_minimize() -> None:
     assert points(study) != points(run(6, found.trials[0].parameters, periodic=["angle"]))
 
 
+@pytest.mark.long
 def test_the_search_begins_where_the_user_believes_the_optimum_to_be() -> None:
     """A pickled sampler knows the beliefs, too."""
     study = run(8, prior=PRIOR, periodic=["angle"])

@@ -11,7 +11,16 @@ from optuna.testing.pytest_samplers import BasicSamplerTestCase, MultiObjectiveS
 from adabkb_integrations.optuna import AdaBKBSampler
 
 
-class TestAdaBKBSampler(BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase):
+class Ours:
     @pytest.fixture
     def sampler(self) -> Callable[[], BaseSampler]:
         return lambda: AdaBKBSampler(seed=1)
+
+
+@pytest.mark.long
+class TestAdaBKBSampler(Ours, BasicSamplerTestCase, RelativeSamplerTestCase):
+    pass
+
+
+class TestSeveralObjectives(Ours, MultiObjectiveSamplerTestCase):
+    pass

@@ -239,11 +239,13 @@ def test_missing_ray_is_reported_with_the_package_to_install() -> None:
     assert done.stderr.splitlines()[-1].endswith("pip install 'adabkb-service[ray]'")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("cluster")
 def test_a_run_evaluates_on_the_cluster(study: Study) -> None:
     clusters.check_evaluation(study, "ray")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("cluster")
 def test_trial_of_a_killed_process_is_released_and_evaluated_again(study: Study, tmp_path: Path) -> None:
     report = study.run(
@@ -298,6 +300,7 @@ def test_trial_of_a_lost_node_is_issued_again(study: Study, cluster: Cluster, tm
     ]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("cluster")
 def test_successive_losses_stop_a_run(study: Study) -> None:
     with pytest.raises(WorkerLost, match="ray lost the evaluation of trial 1: "):

@@ -38,8 +38,9 @@ def svr() -> Pipeline:
     return make_pipeline(StandardScaler(), SVR())
 
 
-@pytest.mark.parametrize("seeds", [1, pytest.param(3, marks=pytest.mark.long)])
-def test_search_beats_random_search_with_the_same_number_of_candidates(seeds: int) -> None:
+@pytest.mark.long
+def test_search_beats_random_search_with_the_same_number_of_candidates() -> None:
+    seeds = 3
     found = [AdaBKBSearchCV(svr(), SVR_SPACE, n_iter=25, random_state=seed, cv=3) for seed in range(seeds)]
     random = [RandomizedSearchCV(svr(), SVR_SPACE, n_iter=25, random_state=seed, cv=3) for seed in range(seeds)]
     ours, theirs = ([search.fit(X, Y).best_score_ for search in searches] for searches in (found, random))
@@ -100,6 +101,7 @@ def test_batches_keep_all_workers_busy(capsys: pytest.CaptureFixture[str], backe
     assert len({tuple(params.values()) for params in search.cv_results_["params"]}) == 8
 
 
+@pytest.mark.long
 def test_search_works_in_a_pipeline_and_in_cross_validation() -> None:
     search = AdaBKBSearchCV(Lasso(), {"alpha": loguniform(1e-3, 10)}, n_iter=8, cv=3, random_state=0)
     assert cross_val_score(make_pipeline(StandardScaler(), search), X, Y, cv=3).mean() > 0.4
@@ -135,7 +137,7 @@ def two_scores(estimator: Ridge, X: Any, y: Any) -> dict[str, float]:
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
 @pytest.mark.parametrize(("scoring", "refit"), [(None, True), ("r2", "r2"), (two_scores, "half")])
-@pytest.mark.parametrize("n_jobs", [1, 4])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(4, marks=pytest.mark.long)])
 def test_results_include_candidates_that_cannot_be_fitted(n_jobs: int, scoring: Any, refit: bool | str) -> None:
     """As in a grid of the same candidates. The first and the last one are among them."""
     common: dict[str, Any] = {"cv": 3, "scoring": scoring, "refit": refit}

@@ -59,13 +59,13 @@ def test_the_environment_and_the_file_have_every_parameter(create: Create, run: 
     ("script", "options", "value", "std_error"),
     [
         ("echo 0.5; echo; echo '  '", (), 0.5, None),
-        ("echo 1e-3", (), 0.001, None),
+        pytest.param("echo 1e-3", (), 0.001, None, marks=pytest.mark.long),
         ("""echo '{{"value": 2, "std_error": 0.25}}'""", (), 2, 0.25),
-        ("""echo '{{"value": 2, "std_error": null}}'""", (), 2, None),
-        ('echo 7; echo 0.5 >"$ADABKB_RESULT"', (), 0.5, None),
+        pytest.param("""echo '{{"value": 2, "std_error": null}}'""", (), 2, None, marks=pytest.mark.long),
+        pytest.param('echo 7; echo 0.5 >"$ADABKB_RESULT"', (), 0.5, None, marks=pytest.mark.long),
         ("""echo '{{"value": 2, "std_error": 0.25}}' >"$ADABKB_RESULT"; echo done""", (), 2, 0.25),
         ("echo 'acc=1 loss=9'; echo 'acc=2 loss=8'; echo bye", ("--pattern", r"acc=(\d+)"), 2, None),
-        ("yes | head -c 3000000; echo; echo 5", (), 5, None),
+        pytest.param("yes | head -c 3000000; echo; echo 5", (), 5, None, marks=pytest.mark.long),
         ("exec bash -c 'exec > >(sleep 0.1; tee -a /dev/null) 2>&1; echo 5'", (), 5, None),
     ],
 )
@@ -106,13 +106,20 @@ def test_lines_that_are_no_reports_cost_nothing_but_themselves(
 NO_RESULTS: list[tuple[str, tuple[str, ...], str]] = [
     ("true", (), "its standard output is empty, and it wrote no file $ADABKB_RESULT"),
     ("echo 3 apples", (), "the last line of standard output is '3 apples', neither a number nor JSON such as"),
-    ("echo true", (), "the last line of standard output is 'true', neither"),
-    ("echo 0.5 12", (), "the last line of standard output is '0.5 12', neither"),
-    ("""echo '{{"value": 1, "error": 2}}'""", (), "neither a number nor JSON such as"),
+    pytest.param("echo true", (), "the last line of standard output is 'true', neither", marks=pytest.mark.long),
+    pytest.param("echo 0.5 12", (), "the last line of standard output is '0.5 12', neither", marks=pytest.mark.long),
+    pytest.param(
+        """echo '{{"value": 1, "error": 2}}'""", (), "neither a number nor JSON such as", marks=pytest.mark.long
+    ),
     ("""echo '{{"value": "1"}}'""", (), "the value of the result is '1', not a number"),
     ("""echo '{{"value": 1, "metrics": {{"speed": 2}}}}'""", (), "has metrics, but study"),
     ('echo oops >"$ADABKB_RESULT"; echo 1', (), "the file $ADABKB_RESULT is 'oops', neither"),
-    ("echo 1", ("--pattern", "acc=(.*)"), "nothing in the standard output matches --pattern 'acc=(.*)'"),
+    pytest.param(
+        "echo 1",
+        ("--pattern", "acc=(.*)"),
+        "nothing in the standard output matches --pattern 'acc=(.*)'",
+        marks=pytest.mark.long,
+    ),
 ]
 
 

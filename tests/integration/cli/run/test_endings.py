@@ -16,7 +16,9 @@ from tests.processes import is_alive
 from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, *(pytest.param(each, marks=pytest.mark.long) for each in (signal.SIGINT, signal.SIGHUP))]
+)
 def test_a_signal_is_passed_to_the_program_and_the_trial_is_released(
     create: Create, address: str, folder: Path, number: signal.Signals
 ) -> None:
@@ -31,7 +33,7 @@ def test_a_signal_is_passed_to_the_program_and_the_trial_is_released(
     assert not [file for file in folder.glob("*.pid") if is_alive(file.read_text())]
 
 
-@pytest.mark.parametrize("grace", ["0.2", "0"])
+@pytest.mark.parametrize("grace", ["0.2", pytest.param("0", marks=pytest.mark.long)])
 def test_a_program_that_ignores_the_signal_is_killed_after_the_grace_period(
     create: Create, address: str, folder: Path, grace: str
 ) -> None:
@@ -59,6 +61,7 @@ def test_a_result_printed_after_the_signal_is_stored(create: Create, address: st
     assert best.value == 5
 
 
+@pytest.mark.long
 def test_after_a_signal_no_further_trial_is_asked_for_though_others_hold_some(
     create: Create, address: str, folder: Path
 ) -> None:
@@ -72,6 +75,7 @@ def test_after_a_signal_no_further_trial_is_asked_for_though_others_hold_some(
     assert len(through.keys("/suggest")) == 1
 
 
+@pytest.mark.long
 def test_a_result_that_is_on_its_way_when_a_signal_comes_is_stored(create: Create, address: str, folder: Path) -> None:
     study = create(budget=2)
     script = "touch here; while [ ! -e go ]; do sleep 0.01; done; echo 5"
@@ -87,6 +91,7 @@ def test_a_result_that_is_on_its_way_when_a_signal_comes_is_stored(create: Creat
     assert not faulty.keys("/release")
 
 
+@pytest.mark.long
 def test_a_second_signal_ends_a_command_that_waits_for_an_absent_server(
     create: Create, address: str, folder: Path
 ) -> None:
@@ -154,6 +159,7 @@ def test_the_lease_is_renewed_while_the_program_runs(create: Create, run: Run, f
     assert (trial.state, trial.attempt) == ("completed", 1)
 
 
+@pytest.mark.long
 def test_two_commands_share_a_study(create: Create, address: str) -> None:
     study = create(budget=4)
     two = ("--n-trials", "2")

@@ -88,6 +88,7 @@ def test_a_study_paused_by_failures_is_explained_with_commands(create: Create, r
     assert f"adabkb trial retry {study.id} --failed, adabkb study resume {study.id}" in said
 
 
+@pytest.mark.long
 def test_it_waits_while_the_study_is_paused_and_ends_on_a_signal(create: Create, address: str) -> None:
     study = create(budget=2)
     study.pause()

@@ -93,6 +93,7 @@ def test_wrong_arguments_are_named(server: str) -> None:
     asyncio.run(session())
 
 
+@pytest.mark.long
 def test_the_refusal_of_a_read_only_token_says_so(guarded: tuple[str, str, str]) -> None:
     address, working, reading = guarded
 
@@ -113,7 +114,8 @@ def test_the_refusal_of_a_read_only_token_says_so(guarded: tuple[str, str, str])
     asyncio.run(session())
 
 
-def test_the_token_is_in_no_answer_and_in_no_log(guarded: tuple[str, str, str]) -> None:
+@pytest.mark.parametrize("sessions", [2, pytest.param(3, marks=pytest.mark.long)])
+def test_the_token_is_in_no_answer_and_in_no_log(guarded: tuple[str, str, str], sessions: int) -> None:
     address, working, _ = guarded
     unknown = secrets.mint().token
 
@@ -143,13 +145,14 @@ def test_the_token_is_in_no_answer_and_in_no_log(guarded: tuple[str, str, str]) 
         (accepted, working, address, "study_not_found"),
         (logged, unknown, address, "is missing or not valid"),
         (logged, working, down, "no server answers"),
-    ]:
+    ][:sessions]:
         told = asyncio.run(session(token, url))
         assert expected in told
         assert token not in told
         assert token[-12:] not in told
 
 
+@pytest.mark.long
 def test_a_stopped_server_is_reported_and_found_again(other_sqlite: str) -> None:
     port = free_port()
 
@@ -165,6 +168,7 @@ def test_a_stopped_server_is_reported_and_found_again(other_sqlite: str) -> None
     asyncio.run(session())
 
 
+@pytest.mark.long
 def test_without_the_extra_the_command_names_the_package_to_install(tmp_path: Path) -> None:
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = table["optional-dependencies"]
@@ -173,6 +177,7 @@ def test_without_the_extra_the_command_names_the_package_to_install(tmp_path: Pa
     assert done.stderr == "error: this command needs the package mcp; install it: pip install 'adabkb-service[mcp]'\n"
 
 
+@pytest.mark.long
 def test_the_extra_is_enough_to_start_it(tmp_path: Path) -> None:
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     done = adabkb(installed(tmp_path, ["adabkb-client"] + table["optional-dependencies"]["mcp"]), "mcp")

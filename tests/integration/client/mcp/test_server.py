@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +64,15 @@ def test_the_tools_are_named_as_the_methods_of_the_client() -> None:
     assert [name for name in named if not (hasattr(Study, name) or hasattr(Client, name))] == []
 
 
-def test_read_only_has_no_tool_that_changes_anything(server: str) -> None:
+@pytest.mark.parametrize("is_process", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_read_only_has_no_tool_that_changes_anything(server: str, *, is_process: bool) -> None:
     with Client(server) as client:
         client.create_study("s", {"x": Float(0, 1)}, direction="minimize")
         before = client.study("s").info()
 
     async def session() -> None:
-        async with over_stdio(server, "--read-only") as agent:
+        agent_of = over_stdio(server, "--read-only") if is_process else in_process(server, read_only=True)
+        async with agent_of as agent:
             found = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
             assert found.keys() == READING
             assert all(tool.annotations.read_only_hint for tool in found.values() if tool.annotations)
@@ -83,18 +86,37 @@ def test_read_only_has_no_tool_that_changes_anything(server: str) -> None:
         assert client.study("s").info() == before
 
 
-def test_http_refuses_the_names_of_other_hosts_and_pages_of_other_origins(server: str) -> None:
+@pytest.fixture(scope="module")
+def url(module_server: str) -> Iterator[str]:
+    """Of a process that serves agents over HTTP."""
+    with http_server(module_server) as url:
+        yield url
+
+
+def test_http_refuses_the_names_of_other_hosts_and_pages_of_other_origins(url: str) -> None:
     headers = {"Accept": "application/json, text/event-stream"}
-    with http_server(server) as url:
-        for wrong in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
-            answer = httpx.post(url, json=HELLO, headers={**headers, **wrong})
-            assert answer.status_code in (403, 421), wrong
-            assert "suggest" not in answer.text
+    for wrong in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+        answer = httpx.post(url, json=HELLO, headers={**headers, **wrong})
+        assert answer.status_code in (403, 421), wrong
+        assert "suggest" not in answer.text
 
 
-@pytest.mark.parametrize(
-    "host", [*(pytest.param(host, marks=pytest.mark.long) for host in ("127.0.0.1", "[::1]")), "localhost"]
-)
+@pytest.mark.parametrize("mode", [pytest.param("auto", marks=pytest.mark.long), "legacy"])
+def test_without_keys_calls_of_two_agents_are_different_changes(url: str, mode: str) -> None:
+    """Both number their requests alike."""
+
+    async def both() -> None:
+        async with over_http(url, mode=mode) as one, over_http(url, mode=mode) as other:
+            await one.call("create_study", study=mode, parameters=SPACE, direction="minimize")
+            await other.call("studies")
+            found = [(await agent.call("suggest", study=mode))["trials"][0]["trial"] for agent in (one, other)]
+            assert found == [1, 2]
+
+    asyncio.run(both())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])
 def test_http_serves_on_loopback(server: str, host: str) -> None:
     async def session(url: str) -> None:
         async with over_http(url) as agent:
@@ -131,6 +153,7 @@ def test_the_help_fits_on_one_screen() -> None:
     assert len(adabkb("mcp", "--help").splitlines()) <= 40
 
 
+@pytest.mark.long
 def test_it_ends_with_its_client(server: str) -> None:
     done = subprocess.run(
         [ADABKB, "mcp"],
@@ -144,7 +167,8 @@ def test_it_ends_with_its_client(server: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it(server: str, number: signal.Signals) -> None:
     process = subprocess.Popen(
         [ADABKB, "mcp"], env=environment(server), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -163,6 +187,7 @@ def test_a_signal_ends_it(server: str, number: signal.Signals) -> None:
         assert b"Traceback" not in process.stderr.read()
 
 
+@pytest.mark.long
 def test_it_starts_the_server_of_a_database(tmp_path: Path) -> None:
     async def session() -> None:
         async with over_stdio("http://127.0.0.1:9", "--local", str(tmp_path / "a.db")) as agent:

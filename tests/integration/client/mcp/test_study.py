@@ -87,6 +87,7 @@ def test_a_whole_study_over_http(server: str, mode: str) -> None:
         asyncio.run(whole_study(lambda: over_http(url, mode=mode)))
 
 
+@pytest.mark.long
 def test_studies_of_one_session_do_not_mix(server: str) -> None:
     async def session() -> None:
         async with in_process(server) as agent:
@@ -123,21 +124,6 @@ def test_a_change_with_a_key_is_made_once(server: str) -> None:
     asyncio.run(session())
     with Client(server) as client:
         assert [each.value for each in client.study("s").observations()] == [0.5, 0.4]
-
-
-@pytest.mark.parametrize("mode", [pytest.param("auto", marks=pytest.mark.long), "legacy"])
-def test_without_keys_calls_of_two_agents_are_different_changes(server: str, mode: str) -> None:
-    """Both number their requests alike."""
-
-    async def both(url: str) -> None:
-        async with over_http(url, mode=mode) as one, over_http(url, mode=mode) as other:
-            await one.call("create_study", study="s", parameters=SPACE, direction="minimize")
-            await other.call("studies")
-            found = [(await agent.call("suggest", study="s"))["trials"][0]["trial"] for agent in (one, other)]
-            assert found == [1, 2]
-
-    with http_server(server) as url:
-        asyncio.run(both(url))
 
 
 def test_a_trial_that_continues_and_one_that_fails(server: str) -> None:
@@ -181,6 +167,7 @@ def test_a_trial_that_continues_and_one_that_fails(server: str) -> None:
     assert event.payload["reason"] == "the oven is occupied"
 
 
+@pytest.mark.long
 def test_a_definition_may_have_every_kind_of_parameter_and_several_objectives(server: str) -> None:
     space = {
         "rate": {"kind": "float", "low": 1e-4, "high": 1, "log": True},
@@ -210,6 +197,7 @@ def test_a_definition_may_have_every_kind_of_parameter_and_several_objectives(se
     asyncio.run(session())
 
 
+@pytest.mark.long
 def test_mixtures_beliefs_and_settings_in_use_of_a_running_study_are_changed(server: str) -> None:
     share = {"kind": "float", "low": 0, "high": 1}
 
@@ -237,6 +225,7 @@ def test_mixtures_beliefs_and_settings_in_use_of_a_running_study_are_changed(ser
     asyncio.run(session())
 
 
+@pytest.mark.long
 def test_bounds_and_early_stopping_of_a_running_study_are_changed(server: str) -> None:
     async def session() -> None:
         async with in_process(server) as agent:
@@ -261,6 +250,7 @@ def test_bounds_and_early_stopping_of_a_running_study_are_changed(server: str) -
     asyncio.run(session())
 
 
+@pytest.mark.long
 def test_a_catalogue_is_a_kind_of_parameter(server: str) -> None:
     dye = {"kind": "catalogue", "rows": ["a", "b", "c"], "descriptors": {"size": [1, 2, 3]}}
 
@@ -274,6 +264,7 @@ def test_a_catalogue_is_a_kind_of_parameter(server: str) -> None:
     asyncio.run(session())
 
 
+@pytest.mark.long
 def test_parameters_and_results_have_units_and_natural_bounds(server: str) -> None:
     space: dict[str, dict[str, Any]] = {
         "heat": {"kind": "float", "low": 20, "high": 120, "unit": "°C", "label": "Oil bath"},
@@ -310,6 +301,7 @@ def test_parameters_and_results_have_units_and_natural_bounds(server: str) -> No
     asyncio.run(session())
 
 
+@pytest.mark.long
 def test_a_request_that_is_sent_again_is_one_change(server: str) -> None:
     """It has the same number, and no key."""
     with Client(server) as client:
