@@ -190,7 +190,6 @@ def test_migrate_brings_an_empty_database_to_this_version(database_url: str) -> 
     assert adabkb("data", "migrate", "--database", database_url) == f"The schema is at {migration.HEAD}.\n"
 
 
-@pytest.mark.long
 def test_a_server_prints_one_line_and_stops_on_a_signal(tmp_path: Path) -> None:
     with server_process(f"sqlite:///{tmp_path}/x.db", model_processes=1) as server:
         server.process.terminate()

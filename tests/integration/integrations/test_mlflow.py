@@ -51,7 +51,6 @@ def evaluate(trial: Any) -> dict[str, float] | float:
     return {"value": value, "std_error": 0.5} if trial.number == 1 else value
 
 
-@pytest.mark.long
 def test_each_trial_is_a_run_with_its_parameters_value_and_status(study: Study, experiment: str) -> None:
     study.run(evaluate, n_trials=3, pass_trial=True, callbacks=[MLflowCallback(metric="accuracy", tags={"a": "b"})])
     first, failed, last = runs(experiment)

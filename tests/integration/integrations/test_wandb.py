@@ -93,7 +93,6 @@ def evaluate(trial: Any) -> dict[str, float] | float:
     return {"value": trial.parameters["x"], "std_error": 0.5}
 
 
-@pytest.mark.long
 def test_each_trial_is_a_run_in_the_group_of_the_study(study: Study, tmp_path: Path) -> None:
     import wandb
 
