@@ -147,6 +147,7 @@ def test_prometheus_can_read_metrics_with_a_read_token(lab: Lab) -> None:
         assert client.get("/metrics").status_code == 401
 
 
+@pytest.mark.long
 def test_responses_have_the_hsts_header(lab: Lab) -> None:
     with lab.client() as client:
         assert client.get("/healthz").headers["strict-transport-security"] == "max-age=31536000"
@@ -181,6 +182,7 @@ def test_caddy_unit_starts_and_has_its_certificate_at_the_documented_path(tmp_pa
             process.wait(60)
 
 
+@pytest.mark.long
 def test_only_trusted_proxies_can_set_the_client_address(lab: Lab, sqlite_template: Path, tmp_path: Path) -> None:
     forged = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
     with lab.client(source="127.0.0.7") as client:

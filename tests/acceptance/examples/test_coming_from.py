@@ -64,6 +64,7 @@ def test_changed_script_completes_its_study(tool: str, server: str, tmp_path: Pa
         *(pytest.param(f"{tool}_before", marks=pytest.mark.long) for tool in ("optuna", "ray", "sklearn")),
     ],
 )
+@pytest.mark.long
 def test_original_script_runs_with_its_tool(script: str, tmp_path: Path) -> None:
     """Except for Ax, which is not installed for the tests, and W&B, whose sweeps need its service."""
     subprocess.run([sys.executable, str(FOLDER / f"{script}.py")], cwd=tmp_path, check=True, capture_output=True)

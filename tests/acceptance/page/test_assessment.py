@@ -30,6 +30,7 @@ def lab(api: httpx.Client, study: str, results: int, **changes: object) -> None:
 
 
 @pytest.mark.parametrize("size", [None, pytest.param(PHONE, marks=pytest.mark.long)])
+@pytest.mark.long
 def test_the_page_has_the_sentences_of_the_api(browser: Browser, site: str, api: httpx.Client, size: Any) -> None:
     study = "lab-phone" if size else "lab"
     lab(api, study, 22)

@@ -31,6 +31,7 @@ def new_study(browser: Browser, site: str, name: str) -> Iterator[Page]:
 
 
 @on_both
+@pytest.mark.long
 def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         creates_a_study(page)
@@ -325,6 +326,7 @@ def bounds_are_drawn(page: Page, api: httpx.Client) -> None:
 
 
 @on_both
+@pytest.mark.long
 def test_constraints_are_written_a_line_each(browser: Browser, site: str, api: httpx.Client) -> None:
     with new_study(browser, site, "bounded") as page:
         page.get_by_label("Constraints, one per line").fill("x <= 0.5\n\nx + y <= 1")
@@ -341,6 +343,7 @@ def test_constraints_are_written_a_line_each(browser: Browser, site: str, api: h
     assert created["lease_seconds"] == 86400, "a person evaluates"
 
 
+@pytest.mark.long
 def test_a_used_up_budget_is_raised_where_the_page_says_so(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
     checked(
@@ -358,6 +361,7 @@ def test_a_used_up_budget_is_raised_where_the_page_says_so(browser: Browser, sit
 
 
 @on_both
+@pytest.mark.long
 def test_a_result_that_is_late_can_still_be_entered(browser: Browser, site: str, api: httpx.Client) -> None:
     """The reservation of the trial ended, and the study allows one attempt, so the trial has failed."""
     study = {"id": "late", "direction": "minimize", "max_attempts": 1}
@@ -436,6 +440,7 @@ def test_an_ended_study_with_a_trial_still_out_asks_only_for_its_result(
         expect(page.get_by_role("columnheader", name="Note")).to_be_visible()
 
 
+@pytest.mark.long
 def test_all_failed_trials_are_tried_again_at_once(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
     definition = {"id": "broken", "direction": "minimize", "parameters": parameters, "failure_limit": 3}
@@ -454,6 +459,7 @@ def test_all_failed_trials_are_tried_again_at_once(browser: Browser, site: str, 
     assert [each["number"] for each in issued] == [1, 2, 3]
 
 
+@pytest.mark.long
 def test_fewer_trials_than_asked_for_have_a_reason(browser: Browser, site: str, api: httpx.Client) -> None:
     """The number is remembered, and the page of the last trial says that the study has ended."""
     parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]

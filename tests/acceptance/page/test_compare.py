@@ -70,6 +70,7 @@ def options(page: Page, chart: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 def test_the_progress_of_several_studies_is_in_one_chart_and_in_the_address(browser: Browser, site: str) -> None:
     with tab(browser, site) as page:
         page.goto("/")
@@ -123,6 +124,7 @@ def test_results_of_different_quantities_have_different_axes(browser: Browser, s
         expect(page.get_by_role("row", name="A yield")).to_contain_text("open")
 
 
+@pytest.mark.long
 def test_metrics_and_parameters_are_named_by_their_labels(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [
         {"name": "t", "kind": "float", "low": 0, "high": 100, "label": "Temperature", "unit": "°C"},

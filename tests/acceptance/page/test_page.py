@@ -155,6 +155,7 @@ def test_lists_are_searched_sorted_and_paged(browser: Browser, site: str, api: h
         expect(page.locator("#rows tbody tr")).to_have_count(1)
 
 
+@pytest.mark.long
 def test_the_keyboard_is_enough(browser: Browser, site: str) -> None:
     """The skip link comes first; a dialog takes the focus and returns it."""
     with tab(browser, site) as page:
@@ -187,6 +188,7 @@ def test_a_page_outlives_its_server(browser: Browser, database: str) -> None:
     context.close()
 
 
+@pytest.mark.long
 def test_nothing_there_yet_says_how_to_begin(browser: Browser, other_sqlite: str) -> None:
     with server_on(other_sqlite) as address, tab(browser, address) as page:
         page.goto("/")

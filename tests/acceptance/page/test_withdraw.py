@@ -24,6 +24,7 @@ def decline(page: Page, reason: str) -> None:
 
 
 @pytest.mark.parametrize("size", [PHONE, pytest.param(DESKTOP, marks=pytest.mark.long)])
+@pytest.mark.long
 def test_a_suggestion_is_declined_with_its_reason_and_taken_back(
     browser: Browser, site: str, api: httpx.Client, size: dict[str, int]
 ) -> None:
