@@ -31,6 +31,19 @@ def new_study(browser: Browser, site: str, name: str) -> Iterator[Page]:
 
 
 @on_both
+def test_a_person_creates_a_study_and_enters_results(browser: Browser, site: str, api: httpx.Client) -> None:
+    with tab(browser, site, refused=REFUSALS) as page:
+        creates_a_study(page, "rolls")
+        evaluates_a_trial(page)
+        corrects_and_excludes_a_result(page)
+        page.goto("/studies/rolls")
+        adds_a_result(page)
+        pastes_a_table(page)
+    told = checked(api.get("/v1/studies/rolls/observations"))["items"]
+    assert [(each["value"], each["parameters"]["minutes"]) for each in told] == [(7.5, 41), (3, 25), (5.5, 30.5), (6, 39)]
+
+
+@on_both
 @pytest.mark.long
 def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
@@ -50,9 +63,9 @@ def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str,
         takes_several_points(page)
 
 
-def creates_a_study(page: Page) -> None:
+def creates_a_study(page: Page, study: str = "bread") -> None:
     page.goto("/new")
-    page.get_by_label("ID", exact=True).fill("bread")
+    page.get_by_label("ID", exact=True).fill(study)
     page.get_by_label("The result should be").select_option("maximize")
     page.get_by_role("button", name="Create the study").click()
     expect(page.locator(".fault").filter(has_text="enter a number.").first).to_be_visible()
@@ -69,7 +82,7 @@ def creates_a_study(page: Page) -> None:
     row.get_by_label("Value 1", exact=True).fill("rye")
     row.get_by_label("Value 2", exact=True).fill("wheat")
     page.get_by_role("button", name="Create the study").click()
-    page.wait_for_url("**/studies/bread")
+    page.wait_for_url(f"**/studies/{study}")
 
 
 def evaluates_a_trial(page: Page) -> None:

@@ -82,12 +82,10 @@ def test_every_link_of_every_page_leads_to_a_file_and_every_anchor_to_a_heading(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("is_sample", [True, pytest.param(False, marks=pytest.mark.long)], ids=["sample", "all"])
 @pytest.mark.long
-def test_typical_pages_fit_and_are_accessible(browser: Browser, site: str, scheme: str, is_sample: bool) -> None:
-    pages = {"light": TYPICAL[::2], "dark": TYPICAL[1::2]}[scheme] if is_sample else TYPICAL
+def test_typical_pages_fit_and_are_accessible(browser: Browser, site: str, scheme: str) -> None:
     with tab(browser, site, color_scheme=scheme) as page:
-        for place in pages:
+        for place in TYPICAL:
             page.goto(place)
             assert page.evaluate(FITS), f"{place} is too wide"
             assert accessible(page, ignored=OF_THEME) == [], place

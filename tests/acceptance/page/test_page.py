@@ -62,7 +62,7 @@ PAGES = {
     ("size", "scheme", "names"),
     [
         (DESKTOP, "light", PAGES),
-        (PHONE, "dark", ("study", "results")),
+        (PHONE, "dark", ("results",)),
         pytest.param(PHONE, "dark", PAGES, marks=pytest.mark.long),
     ],
     ids=["desktop", "phone", "phone-all"],
@@ -105,6 +105,7 @@ def test_what_users_write_is_shown_as_text(browser: Browser, site: str) -> None:
             if path.endswith("/hostile"):
                 drawn(page, *(chart for chart in CHARTS if chart != "gap"))  # it needs more results
                 expect(page.locator("#recommendation")).to_contain_text(HOSTILE)
+                expect(page.locator("#assessment")).to_contain_text("The best of 5 results is")
                 expect(page.locator("#feed")).to_contain_text(HOSTILE)
             expect(page.locator("main")).to_contain_text(HOSTILE)
             assert page.locator("img[onerror], script:not([src])").count() == 0

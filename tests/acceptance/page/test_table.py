@@ -201,7 +201,7 @@ def test_a_row_that_is_edited_stays_though_the_table_is_being_read(
         expect(page.get_by_role("button", name="Edit the result of trial 6")).to_be_visible()
 
 
-@pytest.mark.parametrize("is_refused", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize("is_refused", [False, True])
 @pytest.mark.long
 def test_a_row_that_is_edited_stays_though_another_one_is_being_saved(
     browser: Browser, lab: str, api: httpx.Client, *, is_refused: bool
@@ -307,7 +307,7 @@ def test_a_table_of_a_spreadsheet_is_looked_at_before_it_is_stored(
     assert len(checked(api.get("/v1/studies/notes/observations"))["items"]) == 4
 
 
-@pytest.mark.parametrize("kind", ["Excel", pytest.param("CSV", marks=pytest.mark.long)])
+@pytest.mark.parametrize("kind", ["Excel", "CSV"])
 @pytest.mark.long
 def test_a_file_that_is_saved_gives_the_same_results_in_a_new_study(
     browser: Browser, lab: str, api: httpx.Client, tmp_path: Path, kind: str
