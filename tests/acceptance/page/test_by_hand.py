@@ -40,7 +40,12 @@ def test_a_person_creates_a_study_and_enters_results(browser: Browser, site: str
         adds_a_result(page)
         pastes_a_table(page)
     told = checked(api.get("/v1/studies/rolls/observations"))["items"]
-    assert [(each["value"], each["parameters"]["minutes"]) for each in told] == [(7.5, 41), (3, 25), (5.5, 30.5), (6, 39)]
+    assert [(each["value"], each["parameters"]["minutes"]) for each in told] == [
+        (7.5, 41),
+        (3, 25),
+        (5.5, 30.5),
+        (6, 39),
+    ]
 
 
 @on_both

@@ -115,7 +115,9 @@ def test_the_form_has_a_field_for_all_that_a_definition_may_say(browser: Browser
                     assert fields.get(field) == given[field], (name, field)
 
 
-@pytest.mark.parametrize("names", [["odd", "measured"], pytest.param(list(CORPUS), marks=pytest.mark.long)], ids=["few", "all"])
+@pytest.mark.parametrize(
+    "names", [["odd", "measured"], pytest.param(list(CORPUS), marks=pytest.mark.long)], ids=["few", "all"]
+)
 def test_studies_created_through_the_page_are_those_of_the_api(
     browser: Browser, site: str, api: httpx.Client, names: list[str]
 ) -> None:
