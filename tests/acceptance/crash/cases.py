@@ -107,19 +107,6 @@ EDIT = Call(
 ONE = {"sqlite": "auto", "postgresql": "auto"}
 """For operations without a model, or with that of another study."""
 
-DIFFERENT = {
-    "create a study whose id is drawn",
-    "suggest waiting trials and new ones",
-    "observe the failure that pauses a study",
-    "observe the result that completes a study",
-    "observe a batch that is folded in slices",
-    "report the value that stops a trial",
-    "edit the space",
-    "purge a study from the trash",
-    "sweep two studies",
-}
-"""Names of the cases whose commits differ most."""
-
 CASES = [
     Case("create a study", post("/v1/studies", **definition("new", "auto")), profiles=ONE),
     Case("create a study of the paper", post("/v1/studies", **definition("new", "paper")), profiles=ONE),

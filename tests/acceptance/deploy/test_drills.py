@@ -130,6 +130,7 @@ def command(*arguments: str | Path) -> str:
     return done.output
 
 
+@pytest.mark.long
 def test_backup_restore_and_rolling_restart_under_load(lab: Deployment, tmp_path: Path) -> None:
     restored = f"sqlite:///{tmp_path}/restored.db"
     with running_workers(lab):

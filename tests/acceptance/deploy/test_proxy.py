@@ -20,6 +20,7 @@ from adabkb_service.storage.database import Database
 from tests.database_pool import DatabasePool
 from tests.integration.access.conftest import give_token
 from tests.integration.api.conftest import DEFINITION
+from tests.integration.cli.shell import adabkb
 from tests.servers import ServerProcess, server_process
 from tests.waiting import wait_for
 
@@ -147,6 +148,7 @@ def test_prometheus_can_read_metrics_with_a_read_token(lab: Lab) -> None:
         assert client.get("/metrics").status_code == 401
 
 
+@pytest.mark.long
 def test_responses_have_the_hsts_header(lab: Lab) -> None:
     with lab.client() as client:
         assert client.get("/healthz").headers["strict-transport-security"] == "max-age=31536000"
@@ -181,25 +183,25 @@ def test_caddy_unit_starts_and_has_its_certificate_at_the_documented_path(tmp_pa
             process.wait(60)
 
 
-def test_only_trusted_proxies_can_set_the_client_address(lab: Lab, sqlite_template: Path, tmp_path: Path) -> None:
-    forged = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
+FORGED = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
+
+
+@pytest.mark.long
+def test_a_trusted_proxy_sets_the_client_address(lab: Lab) -> None:
     with lab.client(source="127.0.0.7") as client:
-        assert audited(client, "by-caddy", forged) == "127.0.0.7", "Caddy does not forward the claims of clients"
+        assert audited(client, "by-caddy", FORGED) == "127.0.0.7", "Caddy does not forward the claims of clients"
         cookie = client.post("/login", headers={"Sec-Fetch-Site": "same-origin"}).headers["set-cookie"]
         assert "Secure" in cookie
         assert "Path=/adabkb" in cookie
-    own = tmp_path / "own.db"
-    own.write_bytes(sqlite_template.read_bytes())
-    with server_process(f"sqlite:///{own}") as alone, lab.client(alone.address) as client:
-        client.headers.pop("Authorization")
-        made = client.post("/v1/tokens", json={"name": "root", "scopes": ["admin"]}, headers=forged).json()
+
+
+def test_no_other_client_sets_its_address(other_sqlite: str) -> None:
+    with server_process(other_sqlite) as server, httpx.Client(base_url=server.address, timeout=60) as client:
+        made = client.post("/v1/tokens", json={"name": "root", "scopes": ["admin"]}, headers=FORGED).json()
         client.headers["Authorization"] = f"Bearer {made['token']}"
-        assert audited(client, "direct", forged) == "127.0.0.1"
+        assert audited(client, "direct", FORGED) == "127.0.0.1"
 
 
-def test_loopback_server_behind_a_proxy_requires_tokens(other_sqlite: str) -> None:
-    command = [str(CADDY.with_name("adabkb")), "serve", "--port", "0", "--database", other_sqlite]
-    behind = {"ADABKB_PROXIES": "10.0.0.2", "ADABKB_MODEL_PROCESSES": "0"}
-    ended = subprocess.run(command, env=behind, capture_output=True, text=True, check=False)
-    assert ended.returncode == 1
-    assert "adabkb token create" in ended.stderr
+def test_loopback_server_behind_a_proxy_requires_tokens(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADABKB_PROXIES", "10.0.0.2")
+    assert "adabkb token create" in adabkb("serve", "--port", "0", "--database", other_sqlite, code=1)

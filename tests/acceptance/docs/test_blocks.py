@@ -44,6 +44,16 @@ LANGUAGES_NOT_RUN = {
 """Languages that cannot run here. Instead, the requests that the page lists as HTTP are sent."""
 
 
+EXPENSIVE = {
+    "coming-from/optuna.md",
+    "coming-from/ray-tune.md",
+    "guides/early-stopping.md",
+    "guides/plates.md",
+    "guides/spaces.md",
+}
+"""Pages whose code takes longest."""
+
+
 def name(page: Path) -> str:
     return page.relative_to(blocks.DOCS if page.is_relative_to(blocks.DOCS) else ROOT).as_posix()
 
@@ -72,7 +82,10 @@ def api(address: str) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.mark.parametrize("page", pages(), ids=name)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.long if name(page) in EXPENSIVE else [], id=name(page)) for page in pages()],
+)
 def test_code_of_a_page_runs_from_top_to_bottom(
     page: Path, address: str, api: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

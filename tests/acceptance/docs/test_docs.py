@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,13 @@ def test_links_point_to_existing_files_and_headings(page: Path) -> None:
         linked = page if not path else folder / path
         assert linked.exists(), f"{page.name} links to {target}"
         if anchor:
-            headings = re.findall(r"^#+ (.+)$", linked.read_text(), re.MULTILINE)
-            anchors = {re.sub(r"[^a-z0-9_ -]", "", h.lower()).replace(" ", "-") for h in headings}
-            assert anchor in anchors, f"{page.name} links to {target}"
+            assert anchor in anchors(linked.resolve()), f"{page.name} links to {target}"
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^a-z0-9_ -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("picture", palettes.PICTURES, ids=lambda picture: picture.name)

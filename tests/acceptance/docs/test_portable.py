@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -19,10 +20,13 @@ MISSING = {
     "asyncio": {"open_unix_connection", "start_unix_server"},
 }
 """Names that are missing from other modules on Windows."""
+NAMES = re.compile(rf"\b(?:{'|'.join(MODULES.union(*MISSING.values()))})\b")
 
 
 def unportable(source: str) -> Iterator[str]:
     """The names missing on Windows that a file uses at import."""
+    if not NAMES.search(source):  # parsing all files takes seconds
+        return
     waiting: list[ast.AST] = [ast.parse(source)]
     while waiting:
         node = waiting.pop()

@@ -102,7 +102,8 @@ def codes_of_field_errors() -> set[str]:
         node
         for module in service.rglob("*.py")
         if module.relative_to(service).parts[:1] != ("cli",) and module.parent != service / "operations/data"
-        for node in ast.walk(ast.parse(module.read_text()))
+        if "FieldError(" in (source := module.read_text())
+        for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "FieldError"
     ]
     return {str(call.args[2].value) for call in calls if len(call.args) == 3 and isinstance(call.args[2], ast.Constant)}

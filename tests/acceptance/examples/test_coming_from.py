@@ -43,7 +43,9 @@ def test_at_most_five_lines_change_and_the_page_shows_them(tool: str) -> None:
     assert shown in (ROOT / "docs" / PAGES[tool]).read_text(), shown
 
 
-@pytest.mark.parametrize("tool", STUDIES)
+@pytest.mark.parametrize(
+    "tool", ["ax", "optuna", *(pytest.param(tool, marks=pytest.mark.long) for tool in ("ray", "wandb"))]
+)
 def test_changed_script_completes_its_study(tool: str, server: str, tmp_path: Path) -> None:
     environment: dict[str, str] = {
         "ADABKB_URL": server,
@@ -57,13 +59,8 @@ def test_changed_script_completes_its_study(tool: str, server: str, tmp_path: Pa
         assert client.study(name).info().counts.completed == results
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        "sklearn_after",
-        *(pytest.param(f"{tool}_before", marks=pytest.mark.long) for tool in ("optuna", "ray", "sklearn")),
-    ],
-)
+@pytest.mark.parametrize("script", ["sklearn_after", "optuna_before", "ray_before", "sklearn_before"])
+@pytest.mark.long
 def test_original_script_runs_with_its_tool(script: str, tmp_path: Path) -> None:
     """Except for Ax, which is not installed for the tests, and W&B, whose sweeps need its service."""
     subprocess.run([sys.executable, str(FOLDER / f"{script}.py")], cwd=tmp_path, check=True, capture_output=True)

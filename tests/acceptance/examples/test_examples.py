@@ -161,6 +161,7 @@ def test_model_choice_example_tries_each_model_with_its_own_parameters(server: s
     assert len(tried) == 3
 
 
+@pytest.mark.long
 def test_results_still_count_after_the_space_is_edited_twice(server: str) -> None:
     output = printed("examples/edit_space.py", "9", ADABKB_URL=server)
     found = [float(accuracy) for accuracy in re.findall(r"(?:space|tol) (0\.\d+) ", output)]
@@ -194,6 +195,7 @@ def test_prior_example_begins_near_the_expected_rates(server: str) -> None:
     assert float(re.findall(r"best: (\S+)", output)[0]) > 0.8
 
 
+@pytest.mark.long
 def test_next_data_set_example_starts_from_the_first_study(server: str) -> None:
     output = printed("examples/next_data_set.py", "8", ADABKB_URL=server)
     assert "The model used the older study first-half with a trust of 1 " in output
@@ -208,6 +210,7 @@ def test_cheap_first_example_ends_when_its_seconds_are_spent(server: str) -> Non
     assert float(re.findall(r"spent (\S+) s", output)[0]) >= 0.3
 
 
+@pytest.mark.long
 def test_notebook_runs_and_shows_figures_and_tables(server: str, tmp_path: Path) -> None:
     """In a kernel. The notebook in the repository has no outputs."""
     notebook = nbformat.read(ROOT / "examples" / "notebook.ipynb", as_version=4)  # type: ignore[no-untyped-call]

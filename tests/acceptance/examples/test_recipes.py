@@ -188,6 +188,7 @@ def _answers(port: str) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_kubernetes_containers_work_as_the_recipe_says(server: str) -> None:
     recipe = EXAMPLES / "kubernetes"
     documents = [*yaml.safe_load_all((recipe / "server.yaml").read_text())]
@@ -220,6 +221,7 @@ def test_kubernetes_containers_work_as_the_recipe_says(server: str) -> None:
     assert spec["shareProcessNamespace"] is True
 
 
+@pytest.mark.long
 def test_kubernetes_server_creates_its_first_token_once(tmp_path: Path) -> None:
     documents = yaml.safe_load_all((EXAMPLES / "kubernetes/server.yaml").read_text())
     [deployment] = [document for document in documents if document["kind"] == "Deployment"]

@@ -38,6 +38,7 @@ def test_killed_gpu_process_costs_no_trial(server: str, tmp_path: Path, capsys: 
     assert re.search(r"0 failed; \d+ epochs\nBest validation loss 0\.\d+ at", output), output
 
 
+@pytest.mark.long
 def test_poor_networks_are_stopped_early_within_the_budget(server: str) -> None:
     with Client(server) as client:
         study = client.create_study("epochs", **network.DEFINITION, budget=4, seed=1)
@@ -103,6 +104,7 @@ def test_mixture_plates_are_filled_and_the_spoilt_panel_is_found(
     assert f"The result of trial {excluded.trial} is" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_agent_makes_the_calls_that_the_page_shows(server: str) -> None:
     """stories/agent.md"""
     output = finish(start("examples/stories/agent.py", "6", ADABKB_URL=server))

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from tests.acceptance.page.studies import checked, hostile
+from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import PHONE, accessible, drawn, tab
 
 LAB: list[dict[str, Any]] = [
@@ -29,7 +29,8 @@ def lab(api: httpx.Client, study: str, results: int, **changes: object) -> None:
         checked(api.post(f"/v1/studies/{study}/observe", json={"parameters": point, "value": told}))
 
 
-@pytest.mark.parametrize("size", [None, pytest.param(PHONE, marks=pytest.mark.long)])
+@pytest.mark.parametrize("size", [None, PHONE])
+@pytest.mark.long
 def test_the_page_has_the_sentences_of_the_api(browser: Browser, site: str, api: httpx.Client, size: Any) -> None:
     study = "lab-phone" if size else "lab"
     lab(api, study, 22)
@@ -195,15 +196,6 @@ def test_a_trial_is_repeated_annotated_and_followed_by_the_next(browser: Browser
         expect(page.locator("#rows").get_by_text("1 of 2 here, mean 4")).to_have_count(2)
     repeated = checked(api.get("/v1/studies/rows/trials/2"))
     assert (repeated["parameters"], repeated["value"]) == (trial["parameters"], 4.5)
-
-
-def test_what_users_write_is_shown_as_text(browser: Browser, site: str, api: httpx.Client) -> None:
-    hostile(api)
-    with tab(browser, site) as page:
-        page.goto("/studies/hostile")
-        page.locator("#assessment:not([aria-busy])").wait_for()
-        expect(page.locator("#assessment")).to_contain_text("The best of 5 results is")
-        assert page.locator("img[onerror], script:not([src])").count() == 0
 
 
 @pytest.mark.long

@@ -31,6 +31,25 @@ def new_study(browser: Browser, site: str, name: str) -> Iterator[Page]:
 
 
 @on_both
+def test_a_person_creates_a_study_and_enters_results(browser: Browser, site: str, api: httpx.Client) -> None:
+    with tab(browser, site, refused=REFUSALS) as page:
+        creates_a_study(page, "rolls")
+        evaluates_a_trial(page)
+        corrects_and_excludes_a_result(page)
+        page.goto("/studies/rolls")
+        adds_a_result(page)
+        pastes_a_table(page)
+    told = checked(api.get("/v1/studies/rolls/observations"))["items"]
+    assert [(each["value"], each["parameters"]["minutes"]) for each in told] == [
+        (7.5, 41),
+        (3, 25),
+        (5.5, 30.5),
+        (6, 39),
+    ]
+
+
+@on_both
+@pytest.mark.long
 def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         creates_a_study(page)
@@ -49,9 +68,9 @@ def test_a_person_without_a_programme_uses_it_alone(browser: Browser, site: str,
         takes_several_points(page)
 
 
-def creates_a_study(page: Page) -> None:
+def creates_a_study(page: Page, study: str = "bread") -> None:
     page.goto("/new")
-    page.get_by_label("ID", exact=True).fill("bread")
+    page.get_by_label("ID", exact=True).fill(study)
     page.get_by_label("The result should be").select_option("maximize")
     page.get_by_role("button", name="Create the study").click()
     expect(page.locator(".fault").filter(has_text="enter a number.").first).to_be_visible()
@@ -68,7 +87,7 @@ def creates_a_study(page: Page) -> None:
     row.get_by_label("Value 1", exact=True).fill("rye")
     row.get_by_label("Value 2", exact=True).fill("wheat")
     page.get_by_role("button", name="Create the study").click()
-    page.wait_for_url("**/studies/bread")
+    page.wait_for_url(f"**/studies/{study}")
 
 
 def evaluates_a_trial(page: Page) -> None:
@@ -325,6 +344,7 @@ def bounds_are_drawn(page: Page, api: httpx.Client) -> None:
 
 
 @on_both
+@pytest.mark.long
 def test_constraints_are_written_a_line_each(browser: Browser, site: str, api: httpx.Client) -> None:
     with new_study(browser, site, "bounded") as page:
         page.get_by_label("Constraints, one per line").fill("x <= 0.5\n\nx + y <= 1")
@@ -341,6 +361,7 @@ def test_constraints_are_written_a_line_each(browser: Browser, site: str, api: h
     assert created["lease_seconds"] == 86400, "a person evaluates"
 
 
+@pytest.mark.long
 def test_a_used_up_budget_is_raised_where_the_page_says_so(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
     checked(
@@ -358,6 +379,7 @@ def test_a_used_up_budget_is_raised_where_the_page_says_so(browser: Browser, sit
 
 
 @on_both
+@pytest.mark.long
 def test_a_result_that_is_late_can_still_be_entered(browser: Browser, site: str, api: httpx.Client) -> None:
     """The reservation of the trial ended, and the study allows one attempt, so the trial has failed."""
     study = {"id": "late", "direction": "minimize", "max_attempts": 1}
@@ -436,6 +458,7 @@ def test_an_ended_study_with_a_trial_still_out_asks_only_for_its_result(
         expect(page.get_by_role("columnheader", name="Note")).to_be_visible()
 
 
+@pytest.mark.long
 def test_all_failed_trials_are_tried_again_at_once(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
     definition = {"id": "broken", "direction": "minimize", "parameters": parameters, "failure_limit": 3}
@@ -454,6 +477,7 @@ def test_all_failed_trials_are_tried_again_at_once(browser: Browser, site: str, 
     assert [each["number"] for each in issued] == [1, 2, 3]
 
 
+@pytest.mark.long
 def test_fewer_trials_than_asked_for_have_a_reason(browser: Browser, site: str, api: httpx.Client) -> None:
     """The number is remembered, and the page of the last trial says that the study has ended."""
     parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]

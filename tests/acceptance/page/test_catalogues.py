@@ -11,6 +11,8 @@ from playwright.sync_api import Browser, expect
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import REFUSALS, accessible, drawn, tab, unfold
 
+pytestmark = pytest.mark.long
+
 DYES = [f"dye {number}" for number in range(40)]
 DYE: dict[str, Any] = {
     "name": "dye",
@@ -31,7 +33,6 @@ def create(api: httpx.Client, study: str, *parameters: dict[str, Any]) -> None:
         checked(api.post(f"/v1/studies/{study}/observe", json={"trial": trial["number"], "value": value}))
 
 
-@pytest.mark.long
 def test_charts_are_drawn_along_the_parameters_that_have_an_order(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
@@ -48,7 +49,6 @@ def test_charts_are_drawn_along_the_parameters_that_have_an_order(
         assert accessible(page) == []
 
 
-@pytest.mark.long
 def test_a_study_of_rows_alone_says_why_nothing_is_drawn(browser: Browser, site: str, api: httpx.Client) -> None:
     create(api, "dyes", DYE)
     with tab(browser, site) as page:
@@ -59,7 +59,6 @@ def test_a_study_of_rows_alone_says_why_nothing_is_drawn(browser: Browser, site:
         expect(page.get_by_text("The rows of a table have no cells to draw.")).to_be_visible()
 
 
-@pytest.mark.long
 def test_the_row_in_use_and_constraints_on_rows_are_declared(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site) as page:
         page.goto("/new")

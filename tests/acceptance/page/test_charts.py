@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -17,19 +16,15 @@ from playwright.sync_api import Browser, Page, Route, expect
 from adabkb_service import page
 from tests.acceptance.page.studies import HOSTILE, checked, tuned
 from tests.acceptance.page.tabs import REFUSALS, accessible, drawn, save, tab
-from tests.servers import server_on
 from tests.waiting import wait_for
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
-def site(database: str) -> Iterator[str]:
-    """A server with one study."""
-    with server_on(database) as address:
-        with httpx.Client(base_url=address, timeout=60) as api:
-            tuned(api)
-        yield address
+def digits(api: httpx.Client) -> None:
+    """A study with many results."""
+    tuned(api)
 
 
 @pytest.mark.long
@@ -70,6 +65,8 @@ def evaluated(api: httpx.Client, **definition: Any) -> None:
         checked(api.post(f"{address}/observe", json={"trial": trial["number"], "value": trial["parameters"]["a"]}))
 
 
+@pytest.mark.long
+@pytest.mark.usefixtures("digits")
 def test_what_a_busy_server_puts_off_is_asked_for_again(browser: Browser, site: str) -> None:
     """Also for a study that does not change: 503 with Retry-After is not a failure of a chart."""
     requests: list[int] = []
@@ -113,6 +110,8 @@ def test_curves_are_drawn_of_trials_that_report(browser: Browser, site: str, api
         expect(page.locator("main")).to_contain_text("48 values, the last at step 48: 0.025")
 
 
+@pytest.mark.long
+@pytest.mark.usefixtures("digits")
 def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: str) -> None:
     with tab(browser, site) as page:
         page.goto("/studies/digits")
@@ -142,6 +141,8 @@ def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: 
         assert 0 <= float(gap) < math.inf
 
 
+@pytest.mark.long
+@pytest.mark.usefixtures("digits")
 def test_the_charts_that_a_person_chooses_are_in_the_address_of_the_study_and_of_its_report(
     browser: Browser, site: str
 ) -> None:
@@ -274,6 +275,8 @@ def test_what_was_never_tried_is_shown_and_can_be_asked_for(browser: Browser, si
     assert checked(api.get("/v1/studies/covered/trials/2"))["parameters"] == {"ligand": "PPh3", "heat": 2}
 
 
+@pytest.mark.long
+@pytest.mark.usefixtures("digits")
 def test_a_chart_is_walked_through_by_the_keyboard(browser: Browser, site: str) -> None:
     with tab(browser, site) as page:
         page.goto("/studies/digits?charts=history")
@@ -294,6 +297,7 @@ def test_a_chart_is_walked_through_by_the_keyboard(browser: Browser, site: str) 
         page.wait_for_url(f"**/trials/{second[1]}")
 
 
+@pytest.mark.long
 def test_every_chart_is_saved_as_xml(browser: Browser, site: str, api: httpx.Client) -> None:
     """Also with names that contain markup, quotation marks, and characters that XML does not allow."""
     template = (Path(page.__file__).parent / "templates" / "_charts.html").read_text()

@@ -27,19 +27,29 @@ LARGE, EVERY, FAR = 20_000, 2_000, 40.0
 
 @pytest.fixture(scope="module")
 def site(database: str) -> Iterator[str]:
-    """A server with two small studies, one with 20,000 results, and two whose trials report."""
+    """A server with two small studies."""
     with server_on(database) as address, httpx.Client(base_url=address, timeout=60) as api:
-        for name, values in (("first", (9, 7, 8, 3)), ("second", (5, 6, 4)), ("large", ())):
-            parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
-            checked(api.post("/v1/studies", json={"id": name, "direction": "minimize", "parameters": parameters}))
+        for name, values in (("first", (9, 7, 8, 3)), ("second", (5, 6, 4))):
+            created(api, name)
             for number, value in enumerate(values, start=1):
                 point = {"x": number / 10}
                 checked(api.post(f"/v1/studies/{name}/observe", json={"parameters": point, "value": value}))
-        for name, best in (("slow", 2.0), ("quick", 1.0)):
-            reporting(api, name, best)
-    grow(database)
-    with server_on(database) as address:
         yield address
+
+
+@pytest.fixture
+def large(other_sqlite: str) -> Iterator[str]:
+    """A server with a study with 20,000 results."""
+    with server_on(other_sqlite) as address, httpx.Client(base_url=address, timeout=60) as api:
+        created(api, "large")
+    grow(other_sqlite)
+    with server_on(other_sqlite) as address:
+        yield address
+
+
+def created(api: httpx.Client, name: str) -> None:
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    checked(api.post("/v1/studies", json={"id": name, "direction": "minimize", "parameters": parameters}))
 
 
 def grow(database: str) -> None:
@@ -54,8 +64,7 @@ def grow(database: str) -> None:
 
 def reporting(api: httpx.Client, name: str, best: float) -> None:
     """A study with two reporting trials, of which the second is better."""
-    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
-    checked(api.post("/v1/studies", json={"id": name, "direction": "minimize", "parameters": parameters}))
+    created(api, name)
     for number, end in enumerate((9.0, best), start=1):
         checked(api.post(f"/v1/studies/{name}/suggest", json={}))
         reports = [{"step": step, "value": end + 1 / step} for step in (1, 2, 3)]
@@ -70,6 +79,7 @@ def options(page: Page, chart: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 def test_the_progress_of_several_studies_is_in_one_chart_and_in_the_address(browser: Browser, site: str) -> None:
     with tab(browser, site) as page:
         page.goto("/")
@@ -123,6 +133,7 @@ def test_results_of_different_quantities_have_different_axes(browser: Browser, s
         expect(page.get_by_role("row", name="A yield")).to_contain_text("open")
 
 
+@pytest.mark.long
 def test_metrics_and_parameters_are_named_by_their_labels(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [
         {"name": "t", "kind": "float", "low": 0, "high": 100, "label": "Temperature", "unit": "°C"},
@@ -186,7 +197,11 @@ def test_the_charts_that_a_person_chooses_are_in_the_address_and_stay_with_anoth
 
 
 @pytest.mark.long
-def test_learning_curves_are_compared_across_studies_and_across_trials(browser: Browser, site: str) -> None:
+def test_learning_curves_are_compared_across_studies_and_across_trials(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    for name, best in (("slow", 2.0), ("quick", 1.0)):
+        reporting(api, name, best)
     with tab(browser, site) as page:
         page.goto("/compare?study=slow&study=quick&charts=curves")
         drawn(page, "curves")
@@ -205,9 +220,9 @@ def test_learning_curves_are_compared_across_studies_and_across_trials(browser: 
 
 
 @pytest.mark.long
-def test_20000_results_are_a_density_and_no_band(browser: Browser, site: str) -> None:
+def test_20000_results_are_a_density_and_no_band(browser: Browser, large: str) -> None:
     """For normal values, the middle is dark and the edges are light; the few outliers are points."""
-    with tab(browser, site) as page:
+    with tab(browser, large) as page:
         page.goto("/studies/large")
         page.locator("#history").scroll_into_view_if_needed()
         page.locator("#history[data-state=shown]").wait_for()

@@ -11,6 +11,8 @@ from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, tab
 from tests.acceptance.page.test_exclusions import add_parameter
 
+pytestmark = pytest.mark.long
+
 PARAMETERS = [
     {"name": "angle", "kind": "float", "low": 0, "high": 360, "periodic": True},
     {"name": "speed", "kind": "float", "low": 0, "high": 10},
@@ -34,7 +36,6 @@ def row_of(page: Page, number: int) -> Locator:
     return page.get_by_role("group", name=f"Parameter {number}", exact=True)
 
 
-@pytest.mark.long
 def test_the_form_declares_context_and_periodic_parameters(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
@@ -97,7 +98,6 @@ def test_the_page_asks_for_the_context_and_shows_the_best_point_of_it(
     assert checked(api.get("/v1/studies/gluing/trials/13"))["parameters"]["humidity"] == 0.73
 
 
-@pytest.mark.long
 def test_the_page_asks_for_the_context_of_a_front(browser: Browser, site: str, api: httpx.Client) -> None:
     objectives = [{"metric": name, "direction": "maximize"} for name in ("strength", "speed of work")]
     checked(api.post("/v1/studies", json={"id": "fronts", "objectives": objectives, "parameters": PARAMETERS}))
@@ -116,7 +116,6 @@ def test_the_page_asks_for_the_context_of_a_front(browser: Browser, site: str, a
         assert {each["parameters"]["machine"] for each in answered.value.json()["model"]} == {"B"}
 
 
-@pytest.mark.long
 def test_the_context_fits_a_phone(browser: Browser, site: str, api: httpx.Client) -> None:
     gluing(api)
     with tab(browser, site, size=PHONE) as page:
@@ -125,7 +124,6 @@ def test_the_context_fits_a_phone(browser: Browser, site: str, api: httpx.Client
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
-@pytest.mark.long
 def test_the_page_shows_what_is_changed_and_what_that_gains(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [{"name": name, "kind": "float", "low": 0, "high": 10} for name in ("heat", "stirring")]
     definition = {"id": "near", "direction": "minimize", "parameters": parameters, "seed": 1}

@@ -115,19 +115,9 @@ def test_the_form_has_a_field_for_all_that_a_definition_may_say(browser: Browser
                     assert fields.get(field) == given[field], (name, field)
 
 
-def covering() -> list[str]:
-    """A few definitions that together have all features, an algorithm of the paper, and those that are difficult for a
-    form."""
-    found, lacking = ["odd", "measured", "system paper"], set(FEATURES)
-    for k in range(DRAWN):
-        if not lacking.isdisjoint(drawn(k)):
-            found.append(f"drawn {k}")
-            lacking.difference_update(drawn(k))
-    assert not lacking
-    return found
-
-
-@pytest.mark.parametrize("names", [covering(), pytest.param(list(CORPUS), marks=pytest.mark.long)], ids=["few", "all"])
+@pytest.mark.parametrize(
+    "names", [["odd", "measured"], pytest.param(list(CORPUS), marks=pytest.mark.long)], ids=["few", "all"]
+)
 def test_studies_created_through_the_page_are_those_of_the_api(
     browser: Browser, site: str, api: httpx.Client, names: list[str]
 ) -> None:
@@ -154,6 +144,7 @@ def test_studies_created_through_the_page_are_those_of_the_api(
             assert one == other, name
 
 
+@pytest.mark.long
 def test_the_json_follows_the_form_and_says_what_is_wrong_with_it(browser: Browser, site: str) -> None:
     """Invalid JSON is kept and not sent; a definition that the form cannot show is sent unchanged."""
     with tab(browser, site, size=PHONE, refused=REFUSALS) as page:
@@ -193,6 +184,7 @@ def test_the_json_follows_the_form_and_says_what_is_wrong_with_it(browser: Brows
         assert accessible(page) == []
 
 
+@pytest.mark.long
 def test_each_field_has_help_which_is_that_of_the_api(browser: Browser, site: str, api: httpx.Client) -> None:
     fields = checked(api.get("/openapi.json"))["components"]["schemas"]["StudyDefinition"]["properties"]
     with tab(browser, site) as page:
@@ -221,6 +213,7 @@ def test_each_field_has_help_which_is_that_of_the_api(browser: Browser, site: st
             assert text.startswith(field["description"]), label
 
 
+@pytest.mark.long
 def test_a_study_like_an_older_one_has_its_present_definition(browser: Browser, site: str, api: httpx.Client) -> None:
     """With the available rows of its catalogue and its current limits, but without its id and its seed."""
     table = "dye,size\nred,1.5\nblue,2\ngreen,3"
@@ -287,6 +280,7 @@ def test_exclusions_name_values_of_every_kind(browser: Browser, site: str, api: 
     assert checked(api.get("/v1/studies/valued-more"))["constraints"] == [*constraints, "not (list == None)"]
 
 
+@pytest.mark.long
 def test_an_unknown_field_is_told_whatever_its_name(browser: Browser, site: str) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         open_form(page)
@@ -296,6 +290,7 @@ def test_an_unknown_field_is_told_whatever_its_name(browser: Browser, site: str)
             expect(page.get_by_role("alert")).to_contain_text(name)
 
 
+@pytest.mark.long
 def test_what_the_service_refuses_stands_beside_its_field_and_nothing_typed_is_lost(
     browser: Browser, site: str
 ) -> None:

@@ -56,6 +56,7 @@ def test_every_page_loads_all_it_needs_from_the_server_and_fits_a_phone(browser:
     assert [url for url, status in asked.items() if status >= 400 or not url.startswith(site)] == []
 
 
+@pytest.mark.long
 def test_every_link_of_every_page_leads_to_a_file_and_every_anchor_to_a_heading(site: str) -> None:
     """The build checks Markdown; this checks the HTML, including navigation and generated references."""
     found: dict[str, tuple[bool, set[str]]] = {}
@@ -81,11 +82,10 @@ def test_every_link_of_every_page_leads_to_a_file_and_every_anchor_to_a_heading(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("is_sample", [True, pytest.param(False, marks=pytest.mark.long)], ids=["sample", "all"])
-def test_typical_pages_fit_and_are_accessible(browser: Browser, site: str, scheme: str, is_sample: bool) -> None:
-    pages = {"light": TYPICAL[::2], "dark": TYPICAL[1::2]}[scheme] if is_sample else TYPICAL
+@pytest.mark.long
+def test_typical_pages_fit_and_are_accessible(browser: Browser, site: str, scheme: str) -> None:
     with tab(browser, site, color_scheme=scheme) as page:
-        for place in pages:
+        for place in TYPICAL:
             page.goto(place)
             assert page.evaluate(FITS), f"{place} is too wide"
             assert accessible(page, ignored=OF_THEME) == [], place
@@ -94,6 +94,7 @@ def test_typical_pages_fit_and_are_accessible(browser: Browser, site: str, schem
             page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_the_search_finds_a_page_by_a_word(browser: Browser, site: str) -> None:
     with tab(browser, site) as page:
         page.goto("index.html")

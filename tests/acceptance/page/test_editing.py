@@ -139,6 +139,7 @@ def test_the_keyboard_is_enough_on_a_phone_in_the_dark(browser: Browser, site: s
     assert checked(api.get("/v1/studies/keys"))["parameters"][0]["high"] == 50
 
 
+@pytest.mark.long
 def test_a_change_that_is_made_while_scripts_still_load_is_not_taken_for_the_study(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

@@ -9,6 +9,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import REFUSALS, accessible, tab
 
+pytestmark = pytest.mark.long
+
 
 def add_parameter(page: Page, number: int, name: str, kind: str, *values: str) -> None:
     if number > 1:
@@ -84,7 +86,6 @@ def test_combinations_become_constraints_which_no_point_violates(
         assert point["ligand"] != "2\"-in 'x'" or point["temperature"] > 40
 
 
-@pytest.mark.long
 def test_what_is_wrong_is_told_at_the_cell(browser: Browser, site: str) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         coupling(page, "wrong")
@@ -115,7 +116,6 @@ def test_what_is_wrong_is_told_at_the_cell(browser: Browser, site: str) -> None:
         expect(page.locator(".field .fault")).to_contain_text("column 6: 'm' is not a parameter")
 
 
-@pytest.mark.long
 def test_the_table_follows_the_parameters_and_the_keyboard_is_enough(browser: Browser, site: str) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         coupling(page, "followed")

@@ -89,6 +89,7 @@ def test_a_choice_may_contain_any_character(browser: Browser, site: str, api: ht
     assert study["prior"] == {"solvent, wet": {"weights": {ODD[3]: 2.5}}}
 
 
+@pytest.mark.long
 def test_several_lines_can_be_pasted_as_values(browser: Browser, site: str) -> None:
     with tab(browser, site) as page:
         page.goto("/new")
@@ -175,6 +176,7 @@ def test_a_table_gives_a_choice_its_values_and_numbers_that_describe_them(
     assert made["descriptors"] == {"polarity": [10.2, 5.2, 0.1], "boiling point": [100, 78, 69]}
 
 
+@pytest.mark.long
 def test_a_catalogue_is_pasted_from_a_spreadsheet_and_its_numbers_are_shown(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
@@ -316,6 +318,7 @@ def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: st
     assert checked(api.get("/v1/studies/told"))["pending_limit"] == 3
 
 
+@pytest.mark.long
 def test_several_objectives_have_a_direction_each(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
@@ -358,6 +361,7 @@ def test_a_form_shows_the_errors_of_the_server_without_the_remedy_for_programs(b
         expect(row.locator(".fault")).to_have_text("must be greater than “From”")
 
 
+@pytest.mark.long
 def test_all_mistakes_of_a_form_are_reported_at_once(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site) as page:
         page.goto("/new")
@@ -448,6 +452,7 @@ def test_a_number_added_to_ordered_numbers_is_put_in_its_place(browser: Browser,
         expect(page.locator("#summary")).to_contain_text("5 ordered values: “low”, 0.057, 0.1, 0.11, 0.153")
 
 
+@pytest.mark.long
 def test_a_value_between_two_steps_is_told_beside_its_field(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [{"name": "heat", "kind": "float", "low": 40, "high": 120, "step": 2.5}]
     checked(api.post("/v1/studies", json={"id": "stepped", "direction": "minimize", "parameters": parameters}))
@@ -467,6 +472,7 @@ def test_a_value_between_two_steps_is_told_beside_its_field(browser: Browser, si
             expect(field.locator(".fault")).to_have_text([told] if told else [])
 
 
+@pytest.mark.long
 def test_a_measured_value_between_two_steps_is_stored_and_shown(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [{"name": "heat", "kind": "float", "low": 50, "high": 90, "step": 5, "unit": "°C"}]
     checked(api.post("/v1/studies", json={"id": "drifted", "direction": "maximize", "parameters": parameters}))
@@ -556,6 +562,7 @@ def test_an_experiment_of_ones_own_that_failed_between_two_steps_is_stored(
     assert (trial["parameters"], trial["reason"]) == ({"heat": 72.3}, "clogged")
 
 
+@pytest.mark.long
 def test_a_click_is_not_lost_when_the_error_of_a_field_appears_or_goes(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

@@ -49,6 +49,7 @@ def study(api: httpx.Client, name: str, **definition: Any) -> str:
 
 
 @on_both
+@pytest.mark.long
 def test_the_page_of_a_trial_follows_what_others_do(browser: Browser, site: str, api: httpx.Client) -> None:
     path = study(api, "live")
     checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
@@ -81,6 +82,7 @@ def test_what_somebody_types_stays_when_another_one_is_faster(browser: Browser, 
         expect(page.locator("h1")).to_contain_text("completed")
 
 
+@pytest.mark.long
 def test_a_browser_notifies_only_who_has_asked_for_it(browser: Browser, site: str, api: httpx.Client) -> None:
     path = study(api, "noticed")
     with tab(browser, site) as page:
@@ -172,6 +174,7 @@ def test_the_feed_and_the_report_write_changed_settings_alike(browser: Browser, 
             assert words in html.unescape(report.text)
 
 
+@pytest.mark.long
 def test_a_browser_that_denies_notifications_is_not_asked(browser: Browser, site: str, api: httpx.Client) -> None:
     study(api, "denied")
     with tab(browser, site) as page:
@@ -241,6 +244,7 @@ def test_photographs_are_added_shown_and_deleted_on_the_page_of_a_trial(
         expect(page.locator("#files")).to_contain_text("page.html")
 
 
+@pytest.mark.long
 def test_who_may_only_read_by_now_is_told_why_no_file_is_added(browser: Browser, site: str, tmp_path: Path) -> None:
     """The last test of this server, since it stops the server."""
     tokens: dict[str, str] = {}

@@ -75,10 +75,10 @@ def test_the_page_to_try_the_api_works_under_its_policy(site: str, browser: Brow
 
 
 @on_both
-def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(site: str, browser: Browser) -> None:
-    """The last test of this server, since it stops the server."""
+def test_people_log_in_by_a_token_or_by_a_link_share_and_log_out(site: str, browser: Browser) -> None:
+    """The last test of this server, which requires tokens from now on."""
     admin = httpx.post(f"{site}/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()["token"]
-    with tab(browser, site, refused=(*REFUSALS, 404)) as page:  # the page still requests parts of the deleted study
+    with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/login")
         expect(page.get_by_role("link", name="New study")).to_have_count(0)
         field, button = (page.locator(each).bounding_box() for each in ("#login input", "#login button"))
@@ -91,8 +91,6 @@ def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(site: st
         page.get_by_label("Token").fill(admin)
         page.get_by_role("button", name="Log in").click()
         expect(page.get_by_role("heading", name="Studies")).to_be_visible()
-        without_an_answer(browser, site, admin)
-        before_the_script_is_loaded(browser, site, admin)
         assert page.evaluate("document.cookie") == ""
         page.goto("/studies/s/sharing")
         expect(page.get_by_role("button", name="Give it to this user")).to_be_hidden()
@@ -109,11 +107,30 @@ def test_people_log_in_by_a_token_or_by_a_link_share_delete_and_log_out(site: st
             for label in ("Next trial", "Share", "Delete"):
                 expect(reader.get_by_text(label, exact=True)).to_have_count(0)
         foreign_link(page, site, admin)
-        deleted_and_restored(page)
         page.get_by_role("button", name="Log out").click()
         page.wait_for_url("**/login")
         page.goto("/studies/s")
         expect(page.get_by_label("Token")).to_be_visible()
+
+
+@pytest.mark.long
+def test_a_study_is_deleted_and_restored(server: str, browser: Browser) -> None:
+    admin = httpx.post(f"{server}/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()["token"]
+    headers = {"Authorization": f"Bearer {admin}"}
+    assert httpx.post(f"{server}/v1/studies", json=DEFINITION, headers=headers).status_code == 201
+    with tab(browser, server, refused=(*REFUSALS, 404)) as page:  # the page still requests parts of the deleted study
+        page.goto("/login")
+        page.get_by_label("Token").fill(admin)
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("heading", name="Studies")).to_be_visible()
+        deleted_and_restored(page)
+
+
+@pytest.mark.long
+def test_a_login_without_an_answer_is_told_and_one_without_a_script_is_not_sent(server: str, browser: Browser) -> None:
+    admin = httpx.post(f"{server}/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()["token"]
+    without_an_answer(browser, server, admin)
+    before_the_script_is_loaded(browser, server, admin)
 
 
 def without_an_answer(browser: Browser, site: str, token: str) -> None:

@@ -10,6 +10,8 @@ from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import REFUSALS, accessible, drawn, tab
 from tests.acceptance.page.test_exclusions import add_parameter
 
+pytestmark = pytest.mark.long
+
 SOLVENTS = ("water", "ethanol", "glycerol")
 
 
@@ -42,7 +44,6 @@ def test_the_form_declares_a_mixture_and_the_study_shows_it(browser: Browser, si
     assert declared["mixtures"] == [{"parameters": list(SOLVENTS), "total": 1, "at_most": 2, "least": 0.1}]
 
 
-@pytest.mark.long
 def test_slices_of_a_mixture_hatch_what_exceeds_the_sum(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in SOLVENTS]
     mixtures = [{"parameters": list(SOLVENTS)}]

@@ -62,7 +62,7 @@ PAGES = {
     ("size", "scheme", "names"),
     [
         (DESKTOP, "light", PAGES),
-        (PHONE, "dark", ("study", "results")),
+        (PHONE, "dark", ("results",)),
         pytest.param(PHONE, "dark", PAGES, marks=pytest.mark.long),
     ],
     ids=["desktop", "phone", "phone-all"],
@@ -105,6 +105,7 @@ def test_what_users_write_is_shown_as_text(browser: Browser, site: str) -> None:
             if path.endswith("/hostile"):
                 drawn(page, *(chart for chart in CHARTS if chart != "gap"))  # it needs more results
                 expect(page.locator("#recommendation")).to_contain_text(HOSTILE)
+                expect(page.locator("#assessment")).to_contain_text("The best of 5 results is")
                 expect(page.locator("#feed")).to_contain_text(HOSTILE)
             expect(page.locator("main")).to_contain_text(HOSTILE)
             assert page.locator("img[onerror], script:not([src])").count() == 0
@@ -155,6 +156,7 @@ def test_lists_are_searched_sorted_and_paged(browser: Browser, site: str, api: h
         expect(page.locator("#rows tbody tr")).to_have_count(1)
 
 
+@pytest.mark.long
 def test_the_keyboard_is_enough(browser: Browser, site: str) -> None:
     """The skip link comes first; a dialog takes the focus and returns it."""
     with tab(browser, site) as page:
@@ -187,6 +189,7 @@ def test_a_page_outlives_its_server(browser: Browser, database: str) -> None:
     context.close()
 
 
+@pytest.mark.long
 def test_nothing_there_yet_says_how_to_begin(browser: Browser, other_sqlite: str) -> None:
     with server_on(other_sqlite) as address, tab(browser, address) as page:
         page.goto("/")

@@ -10,6 +10,8 @@ from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import REFUSALS, accessible, tab
 from tests.acceptance.page.test_exclusions import add_parameter
 
+pytestmark = pytest.mark.long
+
 
 def test_the_form_declares_plates_and_the_study_shows_them(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
@@ -37,7 +39,6 @@ def test_the_form_declares_plates_and_the_study_shows_them(browser: Browser, sit
     assert checked(api.get("/v1/studies/coupling"))["plates"] == {"size": 4, "shared": ["heat"]}
 
 
-@pytest.mark.long
 def test_a_budget_in_plates_is_entered_shown_and_raised(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/new")
@@ -97,7 +98,6 @@ def test_a_plate_is_asked_for_and_its_number_is_in_the_table(browser: Browser, s
     assert len({trial["parameters"]["heat"] for trial in trials}) == 1
 
 
-@pytest.mark.long
 def test_the_end_of_a_plate_is_told_with_its_results_and_offers_the_next_one(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
@@ -132,7 +132,6 @@ def test_the_end_of_a_plate_is_told_with_its_results_and_offers_the_next_one(
         expect(dialog.get_by_label("How many trials")).to_have_value("open")
 
 
-@pytest.mark.long
 def test_own_points_are_on_plates_by_the_forms_and_by_a_pasted_table(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

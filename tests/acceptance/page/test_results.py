@@ -54,6 +54,7 @@ def test_excluded_results_come_last_and_points_are_those_that_were_run(
         expect(page.locator("main")).to_contain_text("spilt")
 
 
+@pytest.mark.long
 def test_pasted_results_are_corrected_and_excluded_at_any_time(browser: Browser, site: str, api: httpx.Client) -> None:
     baked(api, "pasting")
     with tab(browser, site, refused=REFUSALS) as page:
@@ -209,6 +210,7 @@ def opened(page: Page, study: str, file: Path) -> None:
     page.get_by_label("File: Excel").set_input_files(file)
 
 
+@pytest.mark.long
 def test_undo_of_an_import_is_one_request_that_leaving_the_page_does_not_stop(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

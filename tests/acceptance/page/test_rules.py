@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import tab
+
+pytestmark = pytest.mark.long
 
 STUDY = {
     "id": "net",

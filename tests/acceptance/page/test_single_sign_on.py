@@ -22,6 +22,8 @@ from tests.integration.identity.conftest import House, server_at
 from tests.integration.identity.providers import Certified
 from tests.servers import free_port
 
+pytestmark = pytest.mark.long
+
 BUTTON = "Log in with Lab account"
 
 
@@ -72,7 +74,6 @@ def test_people_log_in_where_they_were_and_log_out_at_the_provider_too(house: Ho
         expect(page.get_by_placeholder("Enter any login")).to_be_visible()
 
 
-@pytest.mark.long
 def test_who_has_no_rights_is_told_so_and_may_try_another_account(house: House, browser: Browser) -> None:
     with visit(browser, house, refused=(401, 403)) as page:
         page.goto("/")
@@ -111,7 +112,6 @@ def test_an_expired_session_is_noticed_on_the_open_page_and_renewed_in_place(hou
         expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
 
 
-@pytest.mark.long
 def test_logging_out_everywhere_ends_the_sessions_of_other_browsers(house: House, browser: Browser) -> None:
     with visit(browser, house, refused=(401,)) as page, visit(browser, house, refused=(401,)) as other:
         for each in (page, other):
@@ -127,7 +127,6 @@ def test_logging_out_everywhere_ends_the_sessions_of_other_browsers(house: House
         expect(other.get_by_text("Your session was ended at")).to_be_visible()
 
 
-@pytest.mark.long
 def test_an_administrator_ends_the_sessions_of_somebody(house: House, browser: Browser) -> None:
     with (
         visit(browser, house, refused=(401,)) as ann,
@@ -148,7 +147,6 @@ def test_an_administrator_ends_the_sessions_of_somebody(house: House, browser: B
         expect(ann.get_by_text("Your session was ended at")).to_be_visible()
 
 
-@pytest.mark.long
 def test_a_second_person_who_logs_in_is_shown_in_the_other_tab(house: House, browser: Browser) -> None:
     with visit(browser, house, refused=(401, 404)) as page:
         page.goto("/account")

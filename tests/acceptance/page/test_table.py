@@ -103,6 +103,7 @@ def test_every_experiment_has_a_row_in_one_table(browser: Browser, lab: str, api
         expect(page.locator("#rows tbody th")).to_have_text(["4", "2"])
 
 
+@pytest.mark.long
 def test_the_table_is_sorted_by_any_column(browser: Browser, lab: str, api: httpx.Client) -> None:
     filled(api)
     with tab(browser, lab) as page:
@@ -200,7 +201,8 @@ def test_a_row_that_is_edited_stays_though_the_table_is_being_read(
         expect(page.get_by_role("button", name="Edit the result of trial 6")).to_be_visible()
 
 
-@pytest.mark.parametrize("is_refused", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize("is_refused", [False, True])
+@pytest.mark.long
 def test_a_row_that_is_edited_stays_though_another_one_is_being_saved(
     browser: Browser, lab: str, api: httpx.Client, *, is_refused: bool
 ) -> None:
@@ -246,6 +248,7 @@ def looked_at(page: Page, table: str) -> None:
     page.get_by_role("button", name="Check first").click()
 
 
+@pytest.mark.long
 def test_a_table_of_a_spreadsheet_is_looked_at_before_it_is_stored(
     browser: Browser, lab: str, api: httpx.Client
 ) -> None:
@@ -304,7 +307,8 @@ def test_a_table_of_a_spreadsheet_is_looked_at_before_it_is_stored(
     assert len(checked(api.get("/v1/studies/notes/observations"))["items"]) == 4
 
 
-@pytest.mark.parametrize("kind", ["Excel", pytest.param("CSV", marks=pytest.mark.long)])
+@pytest.mark.parametrize("kind", ["Excel", "CSV"])
+@pytest.mark.long
 def test_a_file_that_is_saved_gives_the_same_results_in_a_new_study(
     browser: Browser, lab: str, api: httpx.Client, tmp_path: Path, kind: str
 ) -> None:
@@ -399,6 +403,7 @@ PAPER = {"width": 1032, "height": 703}
 """The printed area of A4 in landscape, in CSS pixels."""
 
 
+@pytest.mark.long
 def test_the_printed_table_has_all_columns_and_places_for_results(
     browser: Browser, lab: str, api: httpx.Client
 ) -> None:
@@ -423,6 +428,7 @@ def test_the_printed_table_has_all_columns_and_places_for_results(
         expect(page.locator("#rows time").first).to_have_css("font-size", "0px")
 
 
+@pytest.mark.long
 def test_the_box_of_running_trials_tells_of_those_that_it_does_not_list(
     browser: Browser, lab: str, api: httpx.Client
 ) -> None:

@@ -9,8 +9,9 @@ from playwright.sync_api import Browser, expect
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import accessible, tab
 
+pytestmark = pytest.mark.long
 
-@pytest.mark.long
+
 def test_a_study_is_called_by_its_title_everywhere(browser: Browser, site: str, api: httpx.Client) -> None:
     """The form makes the id from the title. The title is on every page, can be changed, and finds the study."""
     with tab(browser, site) as page:

@@ -39,7 +39,8 @@ def test_a_person_waits_for_the_model_or_takes_a_quasi_random_point(browser: Bro
         assert trial["origin"] == "fallback"
 
 
-@pytest.mark.parametrize("by", ["button", pytest.param("key", marks=pytest.mark.long)])
+@pytest.mark.parametrize("by", ["button", "key"])
+@pytest.mark.long
 def test_a_request_that_a_person_cancels_reserves_no_trial(browser: Browser, tmp_path: Path, by: str) -> None:
     url = f"sqlite:///{tmp_path}/adabkb.db"
     with server_on(url, suggestion_seconds=1e-6) as address, httpx.Client(base_url=address, timeout=60) as api:

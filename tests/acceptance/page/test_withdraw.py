@@ -23,7 +23,8 @@ def decline(page: Page, reason: str) -> None:
     dialog.get_by_role("button", name="Not this one").click()
 
 
-@pytest.mark.parametrize("size", [PHONE, pytest.param(DESKTOP, marks=pytest.mark.long)])
+@pytest.mark.parametrize("size", [PHONE, DESKTOP])
+@pytest.mark.long
 def test_a_suggestion_is_declined_with_its_reason_and_taken_back(
     browser: Browser, site: str, api: httpx.Client, size: dict[str, int]
 ) -> None:

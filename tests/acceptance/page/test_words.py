@@ -11,6 +11,8 @@ from playwright.sync_api import Browser, Page, expect
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, save, tab
 
+pytestmark = pytest.mark.long
+
 
 def test_a_study_is_created_with_names_units_and_hours(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site, size=PHONE, refused=REFUSALS) as page:
@@ -108,7 +110,6 @@ def changes(page: Page, of: str, **texts: str) -> None:
     page.get_by_role("button", name="Save", exact=True).click()
 
 
-@pytest.mark.long
 def test_names_and_units_are_changed_in_a_running_study_and_taken_back(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
@@ -135,7 +136,6 @@ def test_names_and_units_are_changed_in_a_running_study_and_taken_back(
     assert (last["parameters"], last["quantities"]) == (before["parameters"], before["quantities"])
 
 
-@pytest.mark.long
 def test_a_result_slightly_beyond_its_bounds_is_stored_with_a_warning(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
