@@ -56,7 +56,7 @@ class Sender:
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # it ignores a failing function
 @pytest.mark.parametrize("step", [STEP, pytest.param(1, marks=pytest.mark.long)])
-@pytest.mark.parametrize(("error", "status"), [(RuntimeError, 500), (MemoryError, 503)])
+@pytest.mark.parametrize(("error", "status"), [(RuntimeError, 500), pytest.param(MemoryError, 503, marks=pytest.mark.long)])
 def test_requests_are_answered_despite_injected_errors(
     other_sqlite: str, step: int, error: type[Exception], status: int
 ) -> None:

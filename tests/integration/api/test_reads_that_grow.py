@@ -214,6 +214,7 @@ def wait_until_nothing_is_written(client: httpx.Client, study: str, results: int
         is_quiet = not any(each.startswith("UPDATE") for each in effort.statements)
 
 
+@pytest.mark.long
 def test_cells_and_fronts_take_a_constant_number_of_statements(unswept: str) -> None:
     """They write nothing: reading the tree does not store its rows."""
     with httpx.Client(base_url=unswept, timeout=60) as client:

@@ -118,6 +118,7 @@ def test_constraints_can_be_replaced_and_exclude_earlier_results(
     assert_log_is_complete(database, clock, running)
 
 
+@pytest.mark.long
 def test_mixtures_priors_and_the_baseline_can_be_replaced(
     database: Database, clock: ManualClock, running: Service
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from adabkb_service.operations.model.analysis import slice_through
 from adabkb_service.operations.model.predict import predict
@@ -50,6 +51,7 @@ def test_predictions_tell_where_trials_finish(database: Database, clock: ManualC
     assert_log_is_complete(database, clock, running)
 
 
+@pytest.mark.long
 def test_the_probability_is_that_of_failures_that_do_not_depend_on_the_point(running: Service) -> None:
     study(running)
     rng = np.random.default_rng(0)

@@ -181,6 +181,7 @@ def test_the_export_has_the_measured_values(running: Service) -> None:
     assert [row["parameters.humidity"] for row in rows] == ["0.4", ""]
 
 
+@pytest.mark.long
 def test_the_model_learns_from_the_measured_values(running: Service) -> None:
     create(running, measured())
     run(running, [0.1, 0.9, 0.5] * 8)

@@ -211,6 +211,7 @@ def test_invalid_definitions_are_rejected(changes: dict[str, Any], where: str) -
     assert refusal.value.errors()[0]["loc"][0] == where
 
 
+@pytest.mark.long
 @in_sqlite
 @pytest.mark.parametrize(
     "changes",

@@ -22,6 +22,7 @@ from adabkb_service.study.request import Key
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Failure, change, correct, get, observe, store, suggest
+from tests.samples import some
 
 BOUNDED: dict[str, Any] = {
     "direction": "maximize",
@@ -208,7 +209,7 @@ def yields(point: dict[str, Any]) -> tuple[float, float]:
     return 1.0 - (x - 1.5) ** 2 / 6.0, 1.15 - 0.5 * x
 
 
-@pytest.mark.parametrize("late", ["purity", "value"])
+@pytest.mark.parametrize("late", some(["purity", "value"], ["purity"]))
 def test_model_of_each_metric_uses_all_its_results(running: Service, late: str) -> None:
     create(running, definition(**BOUNDED))
     for count in range(12):
@@ -252,10 +253,11 @@ def test_point_with_missing_metrics_is_not_suggested_again(running: Service, fie
     assert suggest(running, "s", Ask()).view.trials == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fields", "seed"),
     [
-        pytest.param(fields, seed, marks=[] if fields is SEVERAL and seed == 1 else pytest.mark.long)
+        (fields, seed)
         for fields in (BOUNDED, SEVERAL)
         for seed in range(3)
     ],

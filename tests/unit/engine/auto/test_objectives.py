@@ -80,6 +80,7 @@ def test_restored_state_makes_the_same_decisions() -> None:
     assert others == [first, first]
 
 
+@pytest.mark.long
 def test_outcome_constraints_hold_with_several_objectives() -> None:
     state, points = run(24, LOW)
     kept = points[:, 0] <= 0.5
@@ -89,6 +90,7 @@ def test_outcome_constraints_hold_with_several_objectives() -> None:
     assert (found.points[:, 0] <= 0.5).all()
 
 
+@pytest.mark.long
 def test_front_under_constraints_is_found() -> None:
     """Feasible points are above the line from (0, 0.6) to (1, 0.4). The front is on it, between the points nearest to
     the two optima.
