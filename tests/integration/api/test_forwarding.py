@@ -115,6 +115,7 @@ def check_once(client: httpx.Client, study: str, count: int) -> None:
     assert counts["trials"] == counts["completed"] == counts["observations"] == count
 
 
+@pytest.mark.long
 def test_only_the_follower_has_a_model_and_suggestions_are_unchanged(two: list[RunningServer], server: str) -> None:
     clients = [each.client for each in two]
     with httpx.Client(base_url=server, timeout=TIMEOUT_SECONDS) as alone:

@@ -175,6 +175,7 @@ def test_later_pages_cost_the_same(labs: dict[str, Lab]) -> None:
     assert large.steps <= 2 * small.steps + 2000
 
 
+@pytest.mark.long
 def test_study_list_page_reads_only_what_is_new(labs: dict[str, Lab]) -> None:
     """It counts the studies, but reads neither all of them nor known results."""
     for lab in labs.values():

@@ -98,6 +98,7 @@ def test_names_and_reasons_are_escaped_for_markdown(api: httpx.Client) -> None:
     assert not re.search(r"(?<!\\)<", text)
 
 
+@pytest.mark.long
 def test_readers_see_the_report_but_only_owners_its_audit_log(database_url: str) -> None:
     with server_on(database_url) as address, httpx.Client(base_url=address, timeout=60) as api:
         tokens: dict[str, str] = {}

@@ -83,6 +83,7 @@ def test_messages_are_signed_and_sent_in_order(database_url: str) -> None:
         wait_for(lambda: the_webhook(api)["delivered"] == 5)
 
 
+@pytest.mark.long
 def test_overdue_trials_and_automatic_pauses_are_sent(database_url: str) -> None:
     with server(database_url) as api, receiving() as receiver:
         path = study(api, failure_limit=1)

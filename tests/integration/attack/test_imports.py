@@ -114,7 +114,9 @@ def test_accepted_imports_can_be_read_everywhere(
             fields = json.loads(line)
             if fields["type"] == "key":
                 continue
-            for changed in sample(fields, number) if is_sample else (each for put in VALUES for each in altered(fields, put)):
+            for changed in (
+                sample(fields, number) if is_sample else (each for put in VALUES for each in altered(fields, put))
+            ):
                 lines = [*exported[:number], json.dumps(changed), *exported[number + 1 :]]
                 error = refusal(database, lines)
                 outcomes["taken" if error is None else "refused"] += 1

@@ -26,7 +26,8 @@ from tests.waiting import wait_for
 
 
 @pytest.mark.parametrize(
-    ("subject", "user", "scope"), some([("1001", "ann", "work"), ("1002", "ben", "admin"), ("1004", "dot", "read")], [("1001", "ann", "work")])
+    ("subject", "user", "scope"),
+    some([("1001", "ann", "work"), ("1002", "ben", "admin"), ("1004", "dot", "read")], [("1001", "ann", "work")]),
 )
 def test_groups_become_scopes_and_login_returns_to_the_requested_page(
     house: House, subject: str, user: str, scope: str

@@ -29,7 +29,7 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
 from tests.conftest import on_either
 from tests.integration.inference.rounds import rounds
-from tests.integration.operations.conftest import DIFFERENT, SYSTEMS, definition
+from tests.integration.operations.conftest import SYSTEMS, definition
 from tests.integration.operations.verbs import Ask, Value, change, correct, edit, observe, observe_batch, suggest
 
 ASKED: dict[str, tuple[Any, ...]] = {
@@ -52,7 +52,7 @@ class UnexpectedError(Exception):
     """An error that no code expects."""
 
 
-@on_either("where", ["decide", "has_decided_on_all", "stats", "policy", "fold"], ["decide", "fold"])
+@on_either("where", ["decide", "has_decided_on_all", "stats", "policy", "fold"], ["decide"])
 def test_results_are_stored_and_points_issued_whatever_a_model_raises(
     running: Service, database: Database, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
@@ -156,6 +156,7 @@ def test_model_does_not_depend_on_the_steps_in_which_a_log_is_folded(running: Se
     assert repr(apart.learned) == repr(together.learned)
 
 
+@pytest.mark.long
 @on_either("kind", SYSTEMS, ["auto"])
 def test_many_results_are_folded_at_once_and_in_any_steps_with_the_same_outcome(
     running: Service, database: Database, monkeypatch: pytest.MonkeyPatch, kind: str

@@ -29,7 +29,7 @@ from adabkb_service.storage.tables import cells, dictionary
 from adabkb_service.timeouts import UNLIMITED_SECONDS
 from tests.conftest import on_either
 from tests.integration.inference.rounds import rounds
-from tests.integration.operations.conftest import DIFFERENT, SYSTEMS, ManualClock, definition
+from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.integration.operations.verbs import Ask, Failure, Value, correct, observe, suggest
 from tests.integration.operations.verbs import store as store_now
 
@@ -200,6 +200,7 @@ def test_models_in_memory_stay_within_the_limit(database: Database, running: Ser
     assert kept == [0, 3]
 
 
+@pytest.mark.long
 @on_either("profile", PROFILES, ["auto"])
 @pytest.mark.parametrize("capacity", [pytest.param(1, marks=pytest.mark.long), 30_000])
 def test_dropped_and_restored_models_give_the_same_points(

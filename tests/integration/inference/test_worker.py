@@ -32,6 +32,7 @@ from tests.samples import some
 from tests.waiting import wait_for
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("profile", some(["auto", "paper"], ["auto"]))
 def test_model_in_the_middle_of_a_step_is_not_stored(running: Service, database: Database, profile: str) -> None:
     """It has cells of an event that it has not counted yet."""

@@ -32,7 +32,9 @@ def worked_on(running: Service, system: str, parameters: list[dict[str, Any]], d
 
 
 @pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("system", some(["auto", "paper", "expected-improvement", "gp-ucb", "gp-threds"], ["auto", "paper"]))
+@pytest.mark.parametrize(
+    "system", some(["auto", "paper", "expected-improvement", "gp-ucb", "gp-threds"], ["auto", "paper"])
+)
 def test_every_system_reports_its_findings(running: Service, system: str) -> None:
     parameters = FLOATS if system == "gp-threds" else MIXED
     worked_on(running, system, parameters)

@@ -135,6 +135,7 @@ def test_assessment_reports_importances_and_the_remaining_gain(running: Service,
     assert "poor_predictions" not in checks(running)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("direction", some(["minimize", "maximize"], ["maximize"]))
 def test_repeated_best_point_has_a_mean(running: Service, direction: str) -> None:
     """The largest of several results is partly luck; excluded results do not count."""
@@ -712,7 +713,9 @@ def test_a_choice_is_called_worse_only_with_comparable_results(running: Service)
     assert told().endswith(" Worse: water, DMAc.")
 
 
-@pytest.mark.parametrize(("direction", "seed"), some([("minimize", 0), ("maximize", 1), ("minimize", 2)], [("maximize", 1)]))
+@pytest.mark.parametrize(
+    ("direction", "seed"), some([("minimize", 0), ("maximize", 1), ("minimize", 2)], [("maximize", 1)])
+)
 def test_where_a_number_is_good_follows_from_the_results(running: Service, direction: str, seed: int) -> None:
     """Of a function with a known optimum: the best value is near it, and at the named ends it is indeed worse."""
     rng = np.random.default_rng(seed)

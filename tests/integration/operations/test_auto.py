@@ -173,7 +173,7 @@ MOVES: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
 }
 
 
-@on_either("kind", MOVES, ["log", "ordinal"])
+@on_either("kind", MOVES, ["ordinal"])
 @pytest.mark.parametrize("noise_std", [None, pytest.param(0.1, marks=pytest.mark.long)])
 def test_suggested_point_is_not_repeated_if_a_similar_one_was_run(
     running: Service, kind: str, noise_std: float | None

@@ -81,6 +81,7 @@ def test_several_workers_get_different_rows(running: Service) -> None:
     assert len({trial.parameters["molecule"] for trial in trials}) == 8
 
 
+@pytest.mark.long
 def test_withdrawn_row_is_not_suggested_but_its_result_counts(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
@@ -102,7 +103,10 @@ Y = {**X, "name": "y"}
 
 @pytest.mark.parametrize(
     ("more", "fields"),
-    some([((), {}), ((), {"noise_std": 0.1}), ((X,), {}), ((X, Y), {"mixtures": [{"parameters": ["x", "y"]}]})], [((), {})]),
+    some(
+        [((), {}), ((), {"noise_std": 0.1}), ((X,), {}), ((X, Y), {"mixtures": [{"parameters": ["x", "y"]}]})],
+        [((), {})],
+    ),
     ids=["without noise", "with noise", "with a number", "with a mixture"],
 )
 def test_study_with_all_rows_withdrawn_waits_for_others(

@@ -99,6 +99,7 @@ def test_service_without_caches_suggests_the_same(database: Database, clock: Man
     stored_model(database, "restarted").assert_same(stored_model(database, "uninterrupted"))
 
 
+@pytest.mark.long
 @on_either("system", PROFILES, ["auto"])
 def test_two_servers_on_one_database_suggest_the_same_as_one(
     database: Database, clock: ManualClock, system: str
@@ -145,7 +146,7 @@ def test_replay_rebuilds_deleted_cells_and_dictionary(database: Database, clock:
     assert not replay(running, "s").changed
 
 
-@on_either("system", PROFILES)
+@on_either("system", PROFILES, ["auto"])
 def test_replay_repairs_wrong_cells(database: Database, clock: ManualClock, system: str) -> None:
     running = Service(database, clock=clock)
     run(running, "s", system, rounds=5)

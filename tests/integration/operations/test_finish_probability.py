@@ -62,6 +62,7 @@ def test_the_probability_is_that_of_failures_that_do_not_depend_on_the_point(run
     assert abs(found.mean() - 0.5) < 0.1
 
 
+@pytest.mark.long
 def test_questions_change_no_decision_and_events_have_no_such_probability(running: Service) -> None:
     points = []
     for name in ("asked", "alone"):

@@ -84,6 +84,7 @@ def test_the_search_assumes_the_median_which_the_event_stores(database: Database
     assert [each.payload["fixed"]["humidity"] for each in log] == [0.5, 0.9, 0.2, 0.7, 0.65, 0.2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "values", "without", "after"),
     [

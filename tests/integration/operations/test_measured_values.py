@@ -66,7 +66,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", some(KINDS, ["constraint", "plates"]))
+@pytest.mark.parametrize("kind", some(KINDS, ["plates"]))
 def test_a_drifting_study_has_suggestions_on_the_steps_and_a_complete_log(
     database: Database, clock: ManualClock, running: Service, kind: str
 ) -> None:
@@ -89,7 +89,9 @@ def test_a_drifting_study_has_suggestions_on_the_steps_and_a_complete_log(
     assert_log_is_complete(database, clock, running, context)
 
 
-@pytest.mark.parametrize("system", some([system for system in SYSTEMS if system != "gp-threds"], ["auto", "paper"]))  # which has no steps
+@pytest.mark.parametrize(
+    "system", some([system for system in SYSTEMS if system != "gp-threds"], ["auto", "paper"])
+)  # which has no steps
 def test_each_algorithm_continues_on_the_steps(running: Service, system: str) -> None:
     study = drifting(algorithm=SYSTEMS[system], parameters=[HEAT, STIRRING], noise_std=0.1)
     create(running, definition(**study))

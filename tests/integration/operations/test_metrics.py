@@ -69,6 +69,7 @@ def step(running: Service) -> None:
             tell(running, trial.number, trial.parameters["x"] ** 2, measured(trial.parameters))
 
 
+@pytest.mark.long
 def test_metrics_survive_restart_correction_export_import_and_replay(
     database: Database, clock: ManualClock, running: Service
 ) -> None:

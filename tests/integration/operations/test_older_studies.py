@@ -195,6 +195,7 @@ def test_altered_snapshot_in_an_import_is_rejected(database: Database, running: 
             import_study(database, wrong.splitlines())
 
 
+@pytest.mark.long
 def test_older_studies_apply_to_the_edited_space(database: Database, clock: ManualClock, running: Service) -> None:
     with_older(running)
     create(running, definition(transfer_from=["older"]))

@@ -176,6 +176,7 @@ def test_best_result_must_have_the_value_and_bounded_metrics(running: Service) -
     assert (best.trial, best.value) == (first, 1.0)
 
 
+@pytest.mark.long
 def test_only_complete_results_are_on_the_front(running: Service) -> None:
     create(running, definition(**SEVERAL))
     trials = ask(running, 4)
@@ -256,11 +257,7 @@ def test_point_with_missing_metrics_is_not_suggested_again(running: Service, fie
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("fields", "seed"),
-    [
-        (fields, seed)
-        for fields in (BOUNDED, SEVERAL)
-        for seed in range(3)
-    ],
+    [(fields, seed) for fields in (BOUNDED, SEVERAL) for seed in range(3)],
 )
 def test_log_is_complete_with_metrics_in_any_order(
     database: Database, clock: ManualClock, running: Service, fields: dict[str, Any], seed: int

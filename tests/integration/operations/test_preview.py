@@ -53,7 +53,13 @@ def test_preview_describes_a_change_and_stores_nothing(running: Service) -> None
         shown(running, constraints=["x > 3"])
 
 
-@pytest.mark.parametrize("features", some([[name] for name in FEATURES if name != "older"], [[name] for name in ("constraints", "plates", "mixtures", "prior", "edited")]))
+@pytest.mark.parametrize(
+    "features",
+    some(
+        [[name] for name in FEATURES if name != "older"],
+        [[name] for name in ("constraints", "plates", "mixtures", "prior", "edited")],
+    ),
+)
 def test_template_creates_the_same_study(running: Service, features: list[str]) -> None:
     first = create(running, made(features)).view
     found = running.do(template("s")).view.definition

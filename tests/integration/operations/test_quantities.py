@@ -44,6 +44,7 @@ def suggest_and_observe(running: Service, study: str, count: int) -> list[dict[s
     return points
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("system", some(["auto", "paper", "gp-ucb"], ["auto"]))
 def test_labels_and_units_change_no_suggestion(running: Service, system: str) -> None:
     """Whether they are set at creation or later."""

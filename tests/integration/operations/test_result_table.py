@@ -104,6 +104,7 @@ def test_result_is_marked_as_corrected_while_its_numbers_differ_from_the_first_o
     assert marks_after({"metrics": {"n": 4.0}})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "sort", [Sort("when"), Sort("value"), Sort("worker", is_descending=False), Sort("parameter", "x")]
 )

@@ -48,7 +48,10 @@ def evaluated(running: Service, count: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     ("kind", "space"),
-    some([(kind, space) for kind in ("random", "sobol") for space in SPACES if (kind, space) != ("sobol", "mixtures")], [("random", "mixtures"), ("sobol", "constraints")]),
+    some(
+        [(kind, space) for kind in ("random", "sobol") for space in SPACES if (kind, space) != ("sobol", "mixtures")],
+        [("random", "mixtures"), ("sobol", "constraints")],
+    ),
 )
 def test_every_space_is_sampled_and_its_log_is_complete(
     database: Database, clock: ManualClock, running: Service, kind: str, space: str

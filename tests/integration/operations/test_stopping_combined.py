@@ -152,6 +152,7 @@ def test_one_of_several_objectives_is_reported(running: Service, database: Datab
     assert_log_is_complete(database, clock, running)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", some(["error", "speed"], ["speed"]))
 def test_estimate_is_of_the_reported_objective(
     running: Service, database: Database, clock: ManualClock, metric: str

@@ -56,7 +56,9 @@ def test_returned_database_is_empty_when_borrowed_again(own: DatabasePool) -> No
     database.close()
 
 
-@pytest.mark.parametrize("statement", some(DAMAGE.values(), [DAMAGE["a column more"], DAMAGE["another version"]]), ids=DAMAGE)
+@pytest.mark.parametrize(
+    "statement", some(DAMAGE.values(), [DAMAGE["a column more"], DAMAGE["another version"]]), ids=DAMAGE
+)
 def test_database_with_an_altered_schema_is_not_reused(own: DatabasePool, statement: str) -> None:
     with own.borrowed() as first:
         database = Database(first)

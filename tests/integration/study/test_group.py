@@ -324,6 +324,7 @@ running.scheduler.work_until(lambda: all(future.done() for future in futures))
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("when", some(["before", "after"], ["after"]))
 def test_unanswered_requests_to_a_killed_server_can_be_repeated(
     warm: Service, migrated_url: str, database: Database, clock: ManualClock, when: str

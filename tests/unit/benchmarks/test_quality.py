@@ -170,6 +170,7 @@ def test_problem_names_are_unique() -> None:
     assert len(PROBLEMS) == sum(len(group) for group in GROUPS.values())
 
 
+@pytest.mark.long
 def test_document_shows_the_committed_results() -> None:
     text = DOCUMENT.read_text()
     for name, section in sections(store.load(QUALITY)).items():

@@ -81,6 +81,7 @@ def patterns(space: Space) -> list[dict[str, Value]]:
     return list(found.values())
 
 
+@pytest.mark.long
 @given(finite_spaces(), st.data())
 def test_points_sizes_and_slices_match_brute_force(space: Space, data: st.DataObject) -> None:
     everything = patterns(space)

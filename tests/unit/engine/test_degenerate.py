@@ -134,6 +134,7 @@ def test_best_value_improves_in_thirty_dimensions() -> None:
     assert max(result.values) > -0.15
 
 
+@pytest.mark.long
 def test_cells_narrower_than_the_float_spacing_still_lead_to_the_optimum() -> None:
     """The axis has about a hundred distinct floats, so cells of many levels have the same centre."""
     config = Config(max_depth=300, norm_bound=1.0, beta=1e-3, ridge=1e-4, lengthscale=0.5)

@@ -67,6 +67,7 @@ def test_sobol_points_fill_the_box_more_evenly_than_random_ones() -> None:
     assert designs[1] < designs[0] / 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", some(DESIGNS, ["sobol"]))
 def test_designs_satisfy_constraints_and_exhaust_finite_spaces(design: Design) -> None:
     x, y = FloatAxis("x", 0.0, 1.0), FloatAxis("y", 0.0, 1.0)

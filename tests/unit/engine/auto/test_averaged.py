@@ -231,6 +231,7 @@ def test_reports_do_not_depend_on_earlier_reads(every: int) -> None:
         assert auto.report(state).gap == gap
 
 
+@pytest.mark.long
 def test_several_threads_can_predict_at_once() -> None:
     """The states share cached values, as in a model process that answers reads while it suggests."""
     X, values = noisy(60)

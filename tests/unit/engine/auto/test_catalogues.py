@@ -162,7 +162,12 @@ APART = 'not (row == "r5001" and x > 0.1)'
 @pytest.mark.parametrize(
     ("texts", "mixtures"),
     some(
-        [((FEW, APART), ()), (("x + y <= 0.3",), ()), ((FEW, APART), (Mixture(("x", "y")),)), ((), (Mixture(("x", "y")),))],
+        [
+            ((FEW, APART), ()),
+            (("x + y <= 0.3",), ()),
+            ((FEW, APART), (Mixture(("x", "y")),)),
+            ((), (Mixture(("x", "y")),)),
+        ],
         [((FEW, APART), (Mixture(("x", "y")),))],
     ),
 )

@@ -116,7 +116,12 @@ def test_no_suggestion_violates_a_constraint(space: Space, objective: Callable[[
         )
 
 
-@pytest.mark.parametrize("fixed", some([{"drop": 0.5}, {"layers": 16, "kernel": "rbf"}, {"a": 0.123456789012345678}], [{"layers": 16, "kernel": "rbf"}]))
+@pytest.mark.parametrize(
+    "fixed",
+    some(
+        [{"drop": 0.5}, {"layers": 16, "kernel": "rbf"}, {"a": 0.123456789012345678}], [{"layers": 16, "kernel": "rbf"}]
+    ),
+)
 def test_suggestions_with_fixed_parameters_satisfy_the_constraints(fixed: dict[str, Value]) -> None:
     state, within = run(EVERY_KIND, corner, 8).state, Slice(EVERY_KIND, fixed)
     found = [each.point for each in islice(auto.suggestions_within(state, within, np.zeros((0, 7))), 4)]

@@ -130,6 +130,7 @@ def test_untried_choice_keeps_the_gap_wide() -> None:
     assert open_gap is None or open_gap > 10.0 * closed
 
 
+@pytest.mark.long
 def test_reading_the_gap_changes_nothing() -> None:
     """For 45 results, one study reads the gap after each of them, and the other never. It changes only at checkpoints,
     and a restored study has the same gap.

@@ -52,6 +52,7 @@ def assert_equal(one: State, other: State) -> None:
     assert one.warp == other.warp
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("space", [unit_space(2), pytest.param(MIXED, marks=pytest.mark.long)], ids=["2-d", "mixed"])
 def test_preparing_changes_nothing(monkeypatch: pytest.MonkeyPatch, space: Space) -> None:
     """40 results, with a dictionary from the 21st on. One study prepares at random times, before or after 0 to 3

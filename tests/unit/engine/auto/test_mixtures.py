@@ -94,7 +94,9 @@ def test_every_suggestion_is_a_mixture(kind: str, objective: Callable[[Array], f
         assert len({each.tobytes() for each in points} - known) == len(points)
 
 
-@pytest.mark.parametrize("fixed", some([{"c0": 0.3}, {"c1": 0.0, "d0": 12.5}, {"mill": "jet", "c2": 1.0}], [{"c1": 0.0, "d0": 12.5}]))
+@pytest.mark.parametrize(
+    "fixed", some([{"c0": 0.3}, {"c1": 0.0, "d0": 12.5}, {"mill": "jet", "c2": 1.0}], [{"c1": 0.0, "d0": 12.5}])
+)
 def test_suggestions_with_fixed_shares_are_mixtures(fixed: dict[str, float | str]) -> None:
     state, within = run(BESIDE, slope, 6).state, Slice(BESIDE, fixed)
     for each in islice(auto.suggestions_within(state, within, np.zeros((0, BESIDE.dimension))), 3):
@@ -198,6 +200,7 @@ def test_kernel_of_mixtures_is_smooth_whether_results_are_noisy_or_not() -> None
     assert restart(problem, state.record, 0, state.record.positions[0], known).posterior.kernel.smooth
 
 
+@pytest.mark.long
 def test_infeasible_cells_stay_pruned_in_a_restored_study() -> None:
     original = run(SPARSE, formula(np.array([0.0, 0.35, 0.0, 0.65, 0.0])), 30)
     tree, domain = original.state.tree, original.state.problem.domain

@@ -47,6 +47,7 @@ def count_noisy(objective: Callable[[Array], float], noise: float) -> int:
     return sum(study_with_results(objective, noise, seed).seems_noisy for seed in range(SEEDS))
 
 
+@pytest.mark.long
 def test_noise_is_distinguished_from_roughness() -> None:
     """Noise of a tenth of the range is detected in at least two of three studies; without noise, in none."""
     assert count_noisy(bowl, 0.05) >= 2 * SEEDS // 3

@@ -66,6 +66,7 @@ def test_search_finds_the_front() -> None:
     assert auto.report(state).gap is None
 
 
+@pytest.mark.long
 def test_restored_state_makes_the_same_decisions() -> None:
     cells = {"0": "leaf"}
     state, points = run(24, cells=cells)

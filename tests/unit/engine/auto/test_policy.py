@@ -166,7 +166,7 @@ def test_first_suggestion_is_the_centre(space: Space) -> None:
 
 
 @pytest.mark.parametrize("space", [unit_space(1), unit_space(3), MIXED], ids=["1-d", "3-d", "mixed"])
-@pytest.mark.parametrize("steps", [0, 3, 12])
+@pytest.mark.parametrize("steps", some([0, 3, 12], [12]))
 def test_batch_equals_single_suggestions(space: Space, steps: int) -> None:
     """8 suggestions from one call are different, and equal single suggestions with the earlier ones pending."""
     state = run(space, wave, steps).state
@@ -229,6 +229,7 @@ def test_study_of_failures_still_gets_new_points() -> None:
     assert (np.ptp(failed, axis=0) > 0.5).all()
 
 
+@pytest.mark.long
 def test_search_leaves_a_failing_region() -> None:
     """A peak of 3 whose upper half fails, with values up to 1.5 at its edge, and a hill of 1.6 elsewhere. Some of the
     first 30 evaluations fail, but fewer than a twentieth of the last 20, and the search finds the hill.

@@ -16,6 +16,7 @@ from adabkb_service.engine.auto.domain.tree import Tree, root, whole
 from adabkb_service.engine.auto.search import refine as module
 from adabkb_service.engine.auto.search.refine import CUTS_PER_AXIS, NEAR, Refined, refine
 from adabkb_service.engine.space import Space
+from tests.samples import some
 from tests.unit.engine.auto.drive import run
 from tests.unit.engine.auto.reference import AnyBound
 from tests.unit.engine.auto.strategies import MIXED, spaces

@@ -246,6 +246,7 @@ def test_state_restored_with_irrelevant_axes_continues_identically() -> None:
     assert restored.state.restarted_at == original.state.restarted_at
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("space", "objective"), SPACES)
 def test_batches_equal_single_suggestions_during_restarts(space: Space, objective: object) -> None:
     assert callable(objective)

@@ -122,6 +122,7 @@ def test_keys_identify_cells(grove: tuple[Domain, Tree, list[Box]]) -> None:
         assert (named.high == box.high).all()
 
 
+@pytest.mark.long
 @given(cells())
 def test_centroids_are_points_of_the_space_inside_their_cells(grove: tuple[Domain, Tree, list[Box]]) -> None:
     """A centroid survives decoding and encoding, is in its cell, and ``find`` returns its cell or a descendant."""

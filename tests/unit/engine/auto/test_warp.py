@@ -182,7 +182,9 @@ def test_units_of_a_power_of_two_change_no_bit() -> None:
         assert (getattr(other, name) == 2.0**20 * getattr(one, name)).all()
 
 
-@pytest.mark.parametrize(("scale", "offset"), some([(1e6, 1e9), (1e-200, 0.0), (1e250, -1e250), (3.0, 7.0)], [(1e250, -1e250), (3.0, 7.0)]))
+@pytest.mark.parametrize(
+    ("scale", "offset"), some([(1e6, 1e9), (1e-200, 0.0), (1e250, -1e250), (3.0, 7.0)], [(1e250, -1e250), (3.0, 7.0)])
+)
 def test_units_change_no_suggestion(scale: float, offset: float) -> None:
     """Results in other units: the same 20 cells, and predictions in the new units up to rounding."""
     plain, scaled = together(1.0, 0.0, 20), together(scale, offset, 20)
