@@ -39,6 +39,7 @@ def tables(text: str) -> list[list[list[str]]]:
     return found
 
 
+@pytest.mark.long
 def test_report_has_definition_best_point_results_workers_and_changes(api: httpx.Client) -> None:
     tuned(api)
     text = report(api, "digits")
