@@ -79,7 +79,7 @@ def test_idle_event_streams_share_their_database_reads(tmp_path: Path) -> None:
 def test_page_of_large_studies_ends_early_and_the_next_one_continues(tmp_path: Path) -> None:
     """A page has at most 8 MB; a larger study is a page by itself."""
     large = {"parameters": [categorical(f"p{i}", 60) for i in range(100)]}
-    with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, httpx.Client(base_url=address) as client:
+    with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, httpx.Client(base_url=address, timeout=60) as client:
         for name in range(4):
             made = client.post("/v1/studies", json={**DEFINITION, "id": f"l{name}", **large})
             assert made.status_code == 201, made.text[:500]

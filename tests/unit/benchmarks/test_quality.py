@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from adabkb_service.engine.auto.state.checkpoint import REVISION
 from benchmarks.functions import Array
-from benchmarks.quality import store
+from benchmarks.quality import report, store
 from benchmarks.quality.__main__ import GROUPS, PROBLEMS, QUALITY, app
 from benchmarks.quality.functions import FUNCTIONS
 from benchmarks.quality.gaps import Case, rows
@@ -168,6 +168,12 @@ def test_unknown_names_are_rejected() -> None:
 
 def test_problem_names_are_unique() -> None:
     assert len(PROBLEMS) == sum(len(group) for group in GROUPS.values())
+
+
+def test_document_shows_the_committed_runs_and_tasks() -> None:
+    results, text = store.load(QUALITY), DOCUMENT.read_text()
+    for name, section in (("runs", report.runs(results)), ("tasks", report.tasks(results))):
+        assert f"<!-- {name}:begin -->\n\n{section}\n\n<!-- {name}:end -->" in text, name
 
 
 @pytest.mark.long
