@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -91,6 +92,12 @@ def test_invalid_token_is_not_created(
     assert message in adabkb("token", "create", *arguments, "--database", url, code=1)
 
 
+def test_server_beyond_loopback_is_refused_without_tokens(tmp_path: Path) -> None:
+    serve = ("serve", "--host", "LOCALHOST", "--port", "0", "--database", f"sqlite:///{tmp_path}/adabkb.db")
+    assert "adabkb token create admin --scope admin" in adabkb(*serve, code=1)
+
+
+@pytest.mark.long
 def test_server_beyond_loopback_requires_tokens_or_insecure(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

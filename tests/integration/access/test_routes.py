@@ -207,7 +207,7 @@ def route_of(method: str, path: str) -> GuardedRoute:
     return route
 
 
-@on_either("scope", ["narrowest", "admin"])
+@on_either("scope", ["narrowest", "admin"], ["narrowest"])
 def test_sufficient_token_is_accepted_on_every_route(migrated_url: str, scope: str) -> None:
     """Each route accepts a valid request: from the owner with the narrowest sufficient scope, and from an administrator
     who does not own the studies.

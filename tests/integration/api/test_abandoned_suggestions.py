@@ -8,12 +8,15 @@ import signal
 from http.client import HTTPConnection
 
 import httpx
+import pytest
 
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import serving
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.long
 
 
 def test_a_client_that_has_left_gets_no_trial(other_sqlite: str) -> None:

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from tests.integration.api.conftest import DEFINITION, PARAMETERS, pointers
+from tests.samples import some
 
 SOLVENT = {"name": "c", "kind": "categorical", "choices": ["a", "b"]}
 LOG = {"name": "x", "kind": "float", "scale": "log"}
@@ -326,7 +327,7 @@ BAD_ATTRIBUTES: list[tuple[Any, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "pointer", "words"), BAD_ATTRIBUTES)
+@pytest.mark.parametrize(("body", "pointer", "words"), some(BAD_ATTRIBUTES, BAD_ATTRIBUTES[::3]))
 def test_invalid_attributes_are_rejected_and_change_nothing(
     api: httpx.Client, study: str, body: Any, pointer: str, words: str
 ) -> None:

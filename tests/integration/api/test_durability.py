@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 import httpx
+import pytest
 import sqlalchemy as sa
 
 from adabkb_service.storage.database import Database
@@ -28,13 +29,14 @@ def rounds(address: str, study: str, count: int) -> list[dict[str, Any]]:
     return points
 
 
-def test_killed_server_continues_identically(migrated_url: str) -> None:
-    with server_process(migrated_url, model_processes=1) as server:
+@pytest.mark.parametrize("model_processes", [0, pytest.param(1, marks=pytest.mark.long)])
+def test_killed_server_continues_identically(migrated_url: str, model_processes: int) -> None:
+    with server_process(migrated_url, model_processes=model_processes) as server:
         for name in ("killed", "spared"):
             httpx.post(f"{server.address}/v1/studies", json={**DEFINITION, "id": name})
         found = rounds(server.address, "killed", 3)
         server.kill()
-    with server_process(migrated_url, model_processes=1) as server:
+    with server_process(migrated_url, model_processes=model_processes) as server:
         found += rounds(server.address, "killed", 3)
         assert found == rounds(server.address, "spared", 6)
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from adabkb_client import Categorical, Client, Float, Int, Parameter
 from tests.servers import server_on
+
+pytestmark = pytest.mark.long
 
 ALLOWED = {("Pd", "XPhos", "dioxane", "K3PO4"), ("Pd", "SPhos", "DMF", "Cs2CO3"), ("Ni", "dppf", "THF", "KF")}
 SPACE: dict[str, Parameter] = {

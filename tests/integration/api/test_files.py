@@ -15,6 +15,7 @@ from adabkb_service.operations.data.importing import import_study
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
 from tests.integration.api.conftest import DEFINITION
+from tests.samples import some
 from tests.servers import server_on
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
@@ -25,7 +26,7 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'
 OWN = {"parameters": {"x": 0.5, "n": 3}, "value": 1.0}
 
 
-@pytest.fixture(params=["trials", "observations"])
+@pytest.fixture(params=["trials", pytest.param("observations", marks=pytest.mark.long)])
 def files(api: httpx.Client, study: str, request: pytest.FixtureRequest) -> str:
     """The path of the files of a trial, and of a result without a trial."""
     api.post(f"{study}/suggest")
@@ -67,15 +68,15 @@ def test_file_is_read_as_added_and_stored_once(api: httpx.Client, files: str) ->
 @pytest.mark.parametrize(
     ("content", "kind", "shown"),
     [
-        (PNG, "image/png", "image/png"),
+        pytest.param(PNG, "image/png", "image/png", marks=pytest.mark.long),
         (PNG, "text/html", "image/png"),
-        (b"\xff\xd8\xff\xe0photo", "image/jpeg", "image/jpeg"),
-        (b"GIF89a;", "image/gif", "image/gif"),
-        (b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp", "image/webp"),
-        (HTML, "text/html", None),
+        pytest.param(b"\xff\xd8\xff\xe0photo", "image/jpeg", "image/jpeg", marks=pytest.mark.long),
+        pytest.param(b"GIF89a;", "image/gif", "image/gif", marks=pytest.mark.long),
+        pytest.param(b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp", "image/webp", marks=pytest.mark.long),
+        pytest.param(HTML, "text/html", None, marks=pytest.mark.long),
         (HTML, "image/png", None),
         (SVG, "image/svg+xml", None),
-        (b"%PDF-1.7", "application/pdf", None),
+        pytest.param(b"%PDF-1.7", "application/pdf", None, marks=pytest.mark.long),
     ],
 )
 def test_only_images_are_shown_inline_and_no_content_is_executable(
@@ -91,7 +92,9 @@ def test_only_images_are_shown_inline_and_no_content_is_executable(
     assert api.get(f"{files}/1").headers["content-disposition"].startswith("attachment")
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "..", "a\\b", "a\nb", "\u202egpj.exe", "x" * 201, " . "])
+@pytest.mark.parametrize(
+    "name", some(["", "a/b", "..", "a\\b", "a\nb", "\u202egpj.exe", "x" * 201, " . "], ["", "a/b", "\u202egpj.exe"])
+)
 def test_invalid_file_names_are_rejected(api: httpx.Client, files: str, name: str) -> None:
     answer = api.post(files, params={"name": name}, content=b"1")
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "?name"), answer.text
@@ -116,6 +119,7 @@ def test_sizes_of_single_files_and_of_a_study_are_limited(database_url: str) -> 
         api.close()
 
 
+@pytest.mark.long
 def test_number_of_files_of_a_trial_is_limited(api: httpx.Client, files: str) -> None:
     for number in range(100):
         add_file(api, files, f"{number}.txt", b"x")

@@ -115,6 +115,7 @@ def check_once(client: httpx.Client, study: str, count: int) -> None:
     assert counts["trials"] == counts["completed"] == counts["observations"] == count
 
 
+@pytest.mark.long
 def test_only_the_follower_has_a_model_and_suggestions_are_unchanged(two: list[RunningServer], server: str) -> None:
     clients = [each.client for each in two]
     with httpx.Client(base_url=server, timeout=TIMEOUT_SECONDS) as alone:
@@ -128,6 +129,7 @@ def test_only_the_follower_has_a_model_and_suggestions_are_unchanged(two: list[R
             check_once(clients[0], name, 8)
 
 
+@pytest.mark.long
 def test_explanations_of_a_study_whose_trials_fail_use_the_model_of_the_follower(two: list[RunningServer]) -> None:
     """They contain the probability that the trial finishes, which the model computes."""
     for name in one_for_each(two):
@@ -144,7 +146,7 @@ def test_explanations_of_a_study_whose_trials_fail_use_the_model_of_the_follower
         assert other.model_bytes == before
 
 
-@pytest.mark.parametrize("padding", ["", " " * 2**20], ids=["short", "long"])
+@pytest.mark.parametrize("padding", ["", pytest.param(" " * 2**20, marks=pytest.mark.long)], ids=["short", "long"])
 def test_long_refused_and_non_ascii_requests_are_forwarded_unchanged(two: list[RunningServer], padding: str) -> None:
     for name in one_for_each(two):
         url = f"/v1/studies/{name}"
@@ -204,6 +206,7 @@ def again(
     )
 
 
+@pytest.mark.long
 def test_waiting_client_of_any_server_gets_a_trial_unless_disconnected(two: list[RunningServer]) -> None:
     def waits() -> bool:
         return any(each.app.state.service.changes.waiting_for_trial for each in two)
@@ -235,6 +238,7 @@ def first_token(servers: list[RunningServer]) -> dict[str, str]:
     return bearer(made)
 
 
+@pytest.mark.long
 def test_quotas_apply_on_any_server(two: list[RunningServer]) -> None:
     """The server that performs the request has had no request of this user before."""
     root = first_token(two)
@@ -279,6 +283,7 @@ def load(servers: list[httpx.Client], names: list[str], count: int) -> None:
             pairs(servers, name, 1)
 
 
+@pytest.mark.long
 def test_stopping_server_hands_its_studies_over_without_a_failure(other_postgresql: str) -> None:
     with ExitStack() as stack, ThreadPoolExecutor(1) as workers:
         stays = started(stack, other_postgresql)
@@ -338,6 +343,7 @@ def followed_by_other(server: RunningServer) -> list[str]:
     return names
 
 
+@pytest.mark.long
 def test_suspended_follower_does_not_repeat_requests(
     other_postgresql: str,
 ) -> None:

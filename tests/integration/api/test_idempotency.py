@@ -129,6 +129,7 @@ def test_request_with_the_key_of_a_running_one_must_be_retried(database_url: str
         assert api.get("/v1/studies/s").json()["counts"]["trials"] == 1
 
 
+@pytest.mark.long
 def test_busy_study_does_not_block_others(database_url: str) -> None:
     """More requests wait for one study than the server has threads, but requests for another study are answered."""
     app = create_app(Settings(database=database_url, model_processes=2))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import httpx
+import pytest
 import sqlalchemy as sa
 
 from adabkb_service.storage.database import Database
@@ -62,6 +63,7 @@ def test_damaged_study_does_not_affect_others(migrated_url: str) -> None:
             assert alone(address, "DELETE", "/v1/studies/damaged?purge=true").status_code == 204
 
 
+@pytest.mark.long
 def test_requests_are_answered_while_studies_are_evicted(other_sqlite: str) -> None:
     """The server caches one study, and many are requested at the same time."""
     interval = sys.getswitchinterval()

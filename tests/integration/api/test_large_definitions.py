@@ -62,6 +62,7 @@ def test_other_requests_are_answered_while_a_large_body_is_validated(other_sqlit
         assert created.result().status_code == 201
 
 
+@pytest.mark.long
 @on_either(
     "path,body,status",
     [

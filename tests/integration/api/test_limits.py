@@ -36,7 +36,7 @@ __all__ = ["app"]
 DOCS = Path(__file__).parents[3] / "docs" / "http.md"
 
 
-@pytest.mark.parametrize("count", [1, 2, MAX_ERRORS, MAX_ERRORS + 1, 50_000])
+@pytest.mark.parametrize("count", [1, 2, MAX_ERRORS, MAX_ERRORS + 1, pytest.param(50_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("beside", ["observe", "trials"])
 def test_errors_beyond_the_limit_are_counted_but_not_listed(app: App, count: int, beside: str) -> None:
     """The study detects unknown parameters; the schema of the body detects unknown fields."""
@@ -50,6 +50,7 @@ def test_errors_beyond_the_limit_are_counted_but_not_listed(app: App, count: int
     assert (f"{count - listed:,} more not listed)" in problem["detail"]) == (count > listed)
 
 
+@pytest.mark.long
 def test_errors_in_nested_lists_are_counted(app: App) -> None:
     wrong = {"name": "c", "kind": "categorical", "choices": [{}] * 900}
     body = {"direction": "minimize", "parameters": [{**wrong, "name": f"c{i}"} for i in range(100)]}

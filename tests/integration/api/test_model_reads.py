@@ -93,6 +93,7 @@ def waiting_messages(api: httpx.Client) -> float:
     return next(float(line.split()[1]) for line in lines if line.startswith("adabkb_model_messages_waiting "))
 
 
+@pytest.mark.long
 def test_reads_of_an_unresponsive_model_block_no_other_requests(server: tuple[str, int]) -> None:
     """They do not block readiness, admission, lists, suggestions, results or reads of other models."""
     address, pid = server

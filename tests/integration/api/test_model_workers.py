@@ -67,6 +67,7 @@ def stop(worker: subprocess.Popen[str]) -> None:
     assert worker.wait(60) == -signal.SIGTERM
 
 
+@pytest.mark.long
 def test_worker_computes_models_until_it_ends_without_a_failed_request(
     other_postgresql: str, server: str, tmp_path: Path
 ) -> None:

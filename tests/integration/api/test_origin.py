@@ -15,6 +15,7 @@ import pytest
 
 from tests.integration.api.conftest import DEFINITION, pointers
 from tests.integration.api.test_openapi import operations
+from tests.samples import some
 from tests.servers import server_on
 
 NOTEBOOK = "https://notebook.lab.example"
@@ -47,7 +48,9 @@ def code(response: httpx.Response) -> str:
 
 
 @pytest.mark.parametrize(
-    "page", [EVIL, OLD, NEIGHBOUR, FRAMED, SANDBOXED], ids=["evil", "old", "near", "frame", "null"]
+    "page",
+    some([EVIL, OLD, NEIGHBOUR, FRAMED, SANDBOXED], [EVIL, FRAMED]),
+    ids=["evil", "old", "near", "frame", "null"],
 )
 def test_cross_site_calls_are_refused(site: httpx.Client, page: dict[str, str]) -> None:
     before = site.get("/v1/studies/s").json()

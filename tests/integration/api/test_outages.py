@@ -90,6 +90,7 @@ def client(address: str) -> Iterator[httpx.Client]:
         yield api
 
 
+@pytest.mark.long
 def test_server_survives_a_full_disk(other_sqlite: str) -> None:
     """The operating system rejects every write of the server to a file, then allows them again."""
     with server_process(other_sqlite) as server, client(server.address) as api:
@@ -117,6 +118,7 @@ def test_server_survives_a_read_only_disk(other_sqlite: str, tmp_path: Path) -> 
         check_recovery(api, other_sqlite)
 
 
+@pytest.mark.long
 def test_server_with_a_read_only_database_does_not_start(sqlite_template: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(sqlite_template, tmp_path / "adabkb.db"))
     path.chmod(0o444)

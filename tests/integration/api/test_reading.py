@@ -14,6 +14,7 @@ import pytest
 
 from adabkb_service.storage import migration
 from tests.integration.api.conftest import DEFINITION
+from tests.samples import some
 
 POISON = ["ünïcode ✓ 日本語", "'; DROP TABLE studies; --", "=1+1", 'a,"b"\n', "{{7*7}}", "%s%n", "\u202e\ufeff"]
 
@@ -43,7 +44,7 @@ def pages(api: httpx.Client, path: str, limit: int) -> list[dict[str, Any]]:
             return items
 
 
-@pytest.mark.parametrize("name", ["trials", "observations", "events", "tree", "dictionary"])
+@pytest.mark.parametrize("name", some(["trials", "observations", "events", "tree", "dictionary"], ["trials", "tree"]))
 def test_lists_are_the_same_in_pages_of_any_size(api: httpx.Client, study_with_results: str, name: str) -> None:
     whole = pages(api, f"{study_with_results}/{name}", 1000)
     assert len(whole) > 3

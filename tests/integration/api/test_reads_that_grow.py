@@ -175,6 +175,7 @@ def test_later_pages_cost_the_same(labs: dict[str, Lab]) -> None:
     assert large.steps <= 2 * small.steps + 2000
 
 
+@pytest.mark.long
 def test_study_list_page_reads_only_what_is_new(labs: dict[str, Lab]) -> None:
     """It counts the studies, but reads neither all of them nor known results."""
     for lab in labs.values():
@@ -214,6 +215,7 @@ def wait_until_nothing_is_written(client: httpx.Client, study: str, results: int
         is_quiet = not any(each.startswith("UPDATE") for each in effort.statements)
 
 
+@pytest.mark.long
 def test_cells_and_fronts_take_a_constant_number_of_statements(unswept: str) -> None:
     """They write nothing: reading the tree does not store its rows."""
     with httpx.Client(base_url=unswept, timeout=60) as client:

@@ -180,6 +180,7 @@ def test_study_that_a_killed_server_was_restoring_stays_in_the_trash(database: D
     assert list(examine(database, "s")) == []
 
 
+@pytest.mark.long
 def test_study_recreated_during_a_removal_has_only_its_own_rows(database: Database) -> None:
     """The removal deletes none of them."""
     grown(database)

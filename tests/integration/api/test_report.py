@@ -39,6 +39,7 @@ def tables(text: str) -> list[list[list[str]]]:
     return found
 
 
+@pytest.mark.long
 def test_report_has_definition_best_point_results_workers_and_changes(api: httpx.Client) -> None:
     tuned(api)
     text = report(api, "digits")
@@ -98,6 +99,7 @@ def test_names_and_reasons_are_escaped_for_markdown(api: httpx.Client) -> None:
     assert not re.search(r"(?<!\\)<", text)
 
 
+@pytest.mark.long
 def test_readers_see_the_report_but_only_owners_its_audit_log(database_url: str) -> None:
     with server_on(database_url) as address, httpx.Client(base_url=address, timeout=60) as api:
         tokens: dict[str, str] = {}

@@ -40,6 +40,7 @@ def test_clock_behind_the_database_is_logged(
         assert "set the clock; the server follows gradually, or at once if you start it again" in line
 
 
+@pytest.mark.long
 def test_incomplete_requests_are_refused_when_the_server_stops(sqlite_template: Path, tmp_path: Path) -> None:
     """Immediately, and without a traceback in the log."""
     path, log = tmp_path / "adabkb.db", tmp_path / "log"

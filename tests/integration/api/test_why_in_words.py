@@ -15,6 +15,8 @@ import pytest
 
 from tests.conftest import on_either
 
+pytestmark = pytest.mark.long
+
 TRIALS = 24
 NUMBERS: list[dict[str, Any]] = [
     {"name": "x", "kind": "float", "low": -1, "high": 1},
@@ -41,7 +43,7 @@ FEWEST = 12
 """The number of results with which one can rely on a model of three parameters."""
 
 
-@on_either("kind", KINDS, short=["bounded"])
+@on_either("kind", KINDS)
 def test_no_sentence_contradicts_the_numbers(kind: str, api: httpx.Client) -> None:
     answers = [answer for seed in (1, 2) for answer in explained(api, kind, seed)]
     words = " ".join(answer["decision"]["in_words"] for answer in answers)

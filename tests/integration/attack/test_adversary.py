@@ -79,8 +79,8 @@ def test_idle_event_streams_share_their_database_reads(tmp_path: Path) -> None:
 def test_page_of_large_studies_ends_early_and_the_next_one_continues(tmp_path: Path) -> None:
     """A page has at most 8 MB; a larger study is a page by itself."""
     large = {"parameters": [categorical(f"p{i}", 60) for i in range(100)]}
-    with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, httpx.Client(base_url=address) as client:
-        for name in range(7):
+    with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, httpx.Client(base_url=address, timeout=60) as client:
+        for name in range(4):
             made = client.post("/v1/studies", json={**DEFINITION, "id": f"l{name}", **large})
             assert made.status_code == 201, made.text[:500]
         found, cursor, pages = [], None, 0
@@ -89,7 +89,7 @@ def test_page_of_large_studies_ends_early_and_the_next_one_continues(tmp_path: P
             assert 1 <= len(page["items"]) <= 3
             found += [study["id"] for study in page["items"]]
             cursor, pages = page["next_cursor"], pages + 1
-        assert found == [f"l{name}" for name in reversed(range(7))]
+        assert found == [f"l{name}" for name in reversed(range(4))]
         more = {"parameters": [categorical(f"p{i}", 180) for i in range(100)]}
         assert client.post("/v1/studies", json={**DEFINITION, "id": "more", **more}).status_code == 201
         assert [study["id"] for study in client.get("/v1/studies").json()["items"]] == ["more"]
@@ -149,11 +149,13 @@ except MemoryError:
 """
 
 
+@pytest.mark.long
 def test_model_process_survives_its_memory_limit() -> None:
     done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.split() == ["refused", str(20.0 * 2**17)]
 
 
+@pytest.mark.long
 def test_large_bodies_are_processed_one_at_a_time(tmp_path: Path) -> None:
     """So that small requests share the interpreter with only one of them."""
     at_work, most = Counter[str](), Counter[str]()

@@ -90,9 +90,9 @@ def altered(value: Any, put: Any) -> Iterator[Any]:
             yield from ([*value[:index], changed, *value[index + 1 :]] for changed in altered(item, put))
 
 
-def sample(line: dict[str, Any]) -> Iterator[Any]:
-    """Yield the line with one part replaced by the next value, for every 24th part."""
-    for turn, put in enumerate(VALUES):
+def sample(line: dict[str, Any], number: int) -> Iterator[Any]:
+    """Yield the line with one part replaced by the next value, for every 24th part and half of the values."""
+    for turn, put in list(enumerate(VALUES))[number % 2 :: 2]:
         yield from islice(altered(line, put), turn, None, 24 * len(VALUES))
 
 
@@ -114,7 +114,9 @@ def test_accepted_imports_can_be_read_everywhere(
             fields = json.loads(line)
             if fields["type"] == "key":
                 continue
-            for changed in sample(fields) if is_sample else (each for put in VALUES for each in altered(fields, put)):
+            for changed in (
+                sample(fields, number) if is_sample else (each for put in VALUES for each in altered(fields, put))
+            ):
                 lines = [*exported[:number], json.dumps(changed), *exported[number + 1 :]]
                 error = refusal(database, lines)
                 outcomes["taken" if error is None else "refused"] += 1

@@ -157,6 +157,7 @@ def test_many_connections_from_one_address_do_not_end_those_of_another(address: 
         assert is_served(victim)
 
 
+@pytest.mark.long
 def test_unread_responses_do_not_block_others(address: str) -> None:
     large = get("/openapi.json", ending="\r\n\r\n") * 100
     with ExitStack() as stack:

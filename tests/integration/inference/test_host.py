@@ -29,7 +29,7 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
 from tests.conftest import on_either
 from tests.integration.inference.rounds import rounds
-from tests.integration.operations.conftest import DIFFERENT, SYSTEMS, definition
+from tests.integration.operations.conftest import SYSTEMS, definition
 from tests.integration.operations.verbs import Ask, Value, change, correct, edit, observe, observe_batch, suggest
 
 ASKED: dict[str, tuple[Any, ...]] = {
@@ -52,7 +52,7 @@ class UnexpectedError(Exception):
     """An error that no code expects."""
 
 
-@on_either("where", ["decide", "has_decided_on_all", "stats", "policy", "fold"])
+@on_either("where", ["decide", "has_decided_on_all", "stats", "policy", "fold"], ["decide"])
 def test_results_are_stored_and_points_issued_whatever_a_model_raises(
     running: Service, database: Database, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
@@ -99,6 +99,7 @@ def test_events_written_between_two_messages_are_folded(running: Service, databa
     assert folded.diverged == []
 
 
+@pytest.mark.long
 def test_time_of_a_long_log_is_proportional_to_its_length(
     running: Service, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,7 +156,8 @@ def test_model_does_not_depend_on_the_steps_in_which_a_log_is_folded(running: Se
     assert repr(apart.learned) == repr(together.learned)
 
 
-@on_either("kind", SYSTEMS, DIFFERENT)
+@pytest.mark.long
+@on_either("kind", SYSTEMS, ["auto"])
 def test_many_results_are_folded_at_once_and_in_any_steps_with_the_same_outcome(
     running: Service, database: Database, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
@@ -188,7 +190,7 @@ def test_many_results_are_folded_at_once_and_in_any_steps_with_the_same_outcome(
     assert replay(running, "s").diverged == []
 
 
-@on_either("kind", SYSTEMS, DIFFERENT)
+@on_either("kind", SYSTEMS, ["auto"])
 def test_snapshot_answers_do_not_change_with_later_events(running: Service, database: Database, kind: str) -> None:
     create(running, definition(algorithm=SYSTEMS[kind]))
     rounds(running, "s", 12)
@@ -272,6 +274,7 @@ def test_suggestions_overtake_queries_but_each_lets_one_through(running: Service
     assert replied == [11, 1, 12, 2, 13, 3]
 
 
+@pytest.mark.long
 def test_learning_from_few_results_is_an_ordinary_step(running: Service, database: Database) -> None:
     """Hyperparameters are due at 21 results and, where 30 are few, at 32."""
     create(running, definition())

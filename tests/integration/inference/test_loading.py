@@ -14,6 +14,8 @@ import pytest
 from tests.integration.api.conftest import DEFINITION
 from tests.loading import loading_server
 
+pytestmark = pytest.mark.long
+
 SECONDS = 6
 """Seconds of loading after a suggestion was requested, more than the timeout for a busy model."""
 

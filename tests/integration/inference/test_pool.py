@@ -34,6 +34,7 @@ from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask as Asking
 from tests.integration.operations.verbs import Value, get, observe, suggest
 from tests.processes import is_alive
+from tests.samples import some
 from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 
@@ -64,6 +65,7 @@ def process_of(pool: WorkerPool) -> int:
     return pool.pids[0]
 
 
+@pytest.mark.long
 def test_server_and_database_commands_load_neither_engine_nor_client() -> None:
     """Other processes compute models. Loading SciPy would double the startup time."""
     program = "import sys; from adabkb_service.cli import main, maintenance, server, tokens; "
@@ -72,7 +74,7 @@ def test_server_and_database_commands_load_neither_engine_nor_client() -> None:
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("profile", ["auto", "paper"])
+@pytest.mark.parametrize("profile", some(["auto", "paper"], ["auto"]))
 def test_killed_model_process_changes_nothing(
     pooled: Service, pool: WorkerPool, other_sqlite: str, clock: ManualClock, profile: str
 ) -> None:
@@ -101,7 +103,8 @@ def test_killed_model_process_changes_nothing(
     other.close()
 
 
-@pytest.mark.parametrize("capacity", [1, pytest.param(60_000, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("capacity", [1, 60_000])
 def test_concurrent_studies_keep_separate_models_in_little_memory(
     migrated_url: str, database: Database, clock: ManualClock, capacity: int
 ) -> None:
@@ -185,7 +188,7 @@ def do_not_resume(pool: WorkerPool, pid: int) -> None:
     pool.silent_seconds = patience
 
 
-@pytest.mark.parametrize("end", [resume, do_not_resume])
+@pytest.mark.parametrize("end", some([resume, do_not_resume], [resume]))
 def test_points_without_a_reply_are_flagged_and_no_result_is_lost(
     database: Database, migrated_url: str, clock: ManualClock, end: Callable[[WorkerPool, int], None]
 ) -> None:
@@ -244,6 +247,7 @@ def test_closing_a_pool_stores_its_models(database: Database, migrated_url: str,
     assert not replay(Service(database, clock=clock), "s").changed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)  # so no step waits for the database
 def test_long_step_does_not_block_other_studies(pooled: Service, pool: WorkerPool) -> None:
     """A study with long steps has a separate thread; short steps are answered first."""
@@ -284,6 +288,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 def test_model_process_ends_with_a_killed_server(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     script.write_text(SERVER)

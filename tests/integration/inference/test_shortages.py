@@ -189,10 +189,11 @@ REQUESTS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
 """Requests of all kinds: health checks, changes of a study, questions to a model, database reads and a file."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("call", "codes"),
     [
-        pytest.param("pthread_create", (errno.EAGAIN,), marks=pytest.mark.long),
+        ("pthread_create", (errno.EAGAIN,)),
         ("open", (*NO_FILES, errno.ENOMEM, errno.ENOSPC)),  # the files of the database
     ],
 )
@@ -224,6 +225,7 @@ def test_every_request_is_answered_while_system_calls_fail(
         assert refused
 
 
+@pytest.mark.long
 def test_server_continues_after_failed_accepts(other_sqlite: str, refusals: Refusals) -> None:
     """Each connection is served later, or closed so that its client retries; none is left hanging."""
     with (

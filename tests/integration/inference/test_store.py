@@ -29,7 +29,7 @@ from adabkb_service.storage.tables import cells, dictionary
 from adabkb_service.timeouts import UNLIMITED_SECONDS
 from tests.conftest import on_either
 from tests.integration.inference.rounds import rounds
-from tests.integration.operations.conftest import DIFFERENT, SYSTEMS, ManualClock, definition
+from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.integration.operations.verbs import Ask, Failure, Value, correct, observe, suggest
 from tests.integration.operations.verbs import store as store_now
 
@@ -62,7 +62,7 @@ def folded(models: ModelStore, study: StudyRow, upto: int) -> Model:
     return model
 
 
-@on_either("profile", PROFILES)
+@on_either("profile", PROFILES, ["auto"])
 def test_newer_rows_are_not_replaced_by_older_ones(database: Database, running: Service, profile: str) -> None:
     """Two servers store models at different events, in either order."""
     create(running, definition(algorithm={"profile": profile}))
@@ -84,7 +84,7 @@ def test_newer_rows_are_not_replaced_by_older_ones(database: Database, running: 
     assert not replay(running, "s").changed
 
 
-@on_either("profile", PROFILES)
+@on_either("profile", PROFILES, ["auto"])
 def test_rows_stored_by_two_servers_in_turn_equal_those_of_one(
     database: Database, running: Service, profile: str
 ) -> None:
@@ -115,6 +115,7 @@ def test_model_of_a_deleted_study_is_not_stored(database: Database, running: Ser
     assert stored(database) == before
 
 
+@pytest.mark.long
 @on_either("profile", PROFILES)
 def test_rows_may_be_behind_the_log_and_missing_events_are_folded_again(
     database: Database, clock: ManualClock, other_sqlite: str, profile: str
@@ -133,7 +134,7 @@ def test_rows_may_be_behind_the_log_and_missing_events_are_folded_again(
     other.close()
 
 
-@on_either("profile", PROFILES)
+@on_either("profile", PROFILES, ["auto"])
 def test_replay_distinguishes_rows_that_are_behind_from_wrong_rows(
     database: Database, clock: ManualClock, profile: str
 ) -> None:
@@ -168,7 +169,7 @@ def arrays_below(value: Any) -> Iterator[np.ndarray[Any, Any]]:
         todo += gc.get_referents(each)
 
 
-@on_either("system", SYSTEMS, DIFFERENT)
+@on_either("system", SYSTEMS, ["auto"])
 def test_size_of_a_model_counts_all_its_arrays(database: Database, running: Service, system: str) -> None:
     """Including prefetched points, each with its own state."""
     create(running, definition(algorithm=SYSTEMS[system]))
@@ -199,7 +200,8 @@ def test_models_in_memory_stay_within_the_limit(database: Database, running: Ser
     assert kept == [0, 3]
 
 
-@on_either("profile", PROFILES)
+@pytest.mark.long
+@on_either("profile", PROFILES, ["auto"])
 @pytest.mark.parametrize("capacity", [pytest.param(1, marks=pytest.mark.long), 30_000])
 def test_dropped_and_restored_models_give_the_same_points(
     database: Database, clock: ManualClock, capacity: int, profile: str
@@ -236,7 +238,7 @@ def test_long_log_is_folded_even_without_memory_for_its_model(database: Database
     assert list(examine(database)) == []
 
 
-@on_either("profile", PROFILES)
+@on_either("profile", PROFILES, ["auto"])
 def test_model_that_cannot_be_restored_is_logged_once(
     database: Database, clock: ManualClock, profile: str, caplog: pytest.LogCaptureFixture
 ) -> None:

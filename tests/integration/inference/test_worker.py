@@ -28,10 +28,12 @@ from adabkb_service.timeouts import UNLIMITED_SECONDS
 from tests.calls import watching
 from tests.integration.inference.rounds import rounds
 from tests.integration.operations.conftest import definition
+from tests.samples import some
 from tests.waiting import wait_for
 
 
-@pytest.mark.parametrize("profile", ["auto", "paper"])
+@pytest.mark.long
+@pytest.mark.parametrize("profile", some(["auto", "paper"], ["auto"]))
 def test_model_in_the_middle_of_a_step_is_not_stored(running: Service, database: Database, profile: str) -> None:
     """It has cells of an event that it has not counted yet."""
     create(running, definition(algorithm={"profile": profile}))
@@ -62,6 +64,7 @@ def test_model_in_the_middle_of_a_step_is_not_stored(running: Service, database:
     wait_for(lambda: not threads())
 
 
+@pytest.mark.long
 def test_long_question_about_an_unchanged_model_is_computed_once(running: Service, database: Database) -> None:
     create(running, definition())
     rounds(running, "s", 8)

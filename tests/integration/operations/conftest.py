@@ -26,8 +26,8 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "sobol": {"kind": "sobol"},
 }
 """An ``algorithm`` of each kind, for ``definition``."""
-DIFFERENT = ("auto", "paper", "gp-threds", "random")
-"""The systems whose models differ most, for ``make test``; ``unit/engine/test_policies.py`` tests all of them."""
+DIFFERENT = ("auto", "paper")
+"""The systems of ``make test``, one for each kind of database; ``unit/engine/test_policies.py`` tests all of them."""
 OF_THE_PAPER = [name for name in SYSTEMS if name not in ("auto", "random", "sobol")]
 """The systems that support only boxes of unconditional parameters."""
 

@@ -175,6 +175,7 @@ def test_export_from_a_version_without_attributes_is_imported(running: Service, 
     assert read.trial(running, study, 1).attributes == {}
 
 
+@pytest.mark.long
 def test_page_of_large_trials_ends_early_and_the_next_one_continues(running: Service, study: str) -> None:
     """A page has at most 8 MB; here, each trial has 16 kB."""
     for number in range(1, 603):

@@ -133,6 +133,7 @@ def test_model_reports_its_learned_parameters(running: Service) -> None:
     assert at_best.mean == pytest.approx(best.value, abs=50)
 
 
+@pytest.mark.long
 def test_each_hyperparameter_search_runs_once_and_after_the_suggestion(running: Service) -> None:
     """It is not repeated for the state after a prefetched point."""
     create(running, definition())
@@ -172,7 +173,7 @@ MOVES: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
 }
 
 
-@on_either("kind", MOVES)
+@on_either("kind", MOVES, ["ordinal"])
 @pytest.mark.parametrize("noise_std", [None, pytest.param(0.1, marks=pytest.mark.long)])
 def test_suggested_point_is_not_repeated_if_a_similar_one_was_run(
     running: Service, kind: str, noise_std: float | None

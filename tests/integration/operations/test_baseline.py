@@ -86,6 +86,7 @@ def test_tolerance_of_the_study_determines_which_changes_matter(running: Service
     assert found.parameters == {**TODAY, "heat": 40.0, "lot": 7}
 
 
+@pytest.mark.long
 def test_recommendation_in_a_context_stays_near_the_baseline(running: Service) -> None:
     humidity = {"name": "humidity", "kind": "float", "low": 0, "high": 1, "context": True}
     create(running, with_baseline(parameters=[*PARAMETERS, humidity]))
@@ -98,6 +99,7 @@ def test_recommendation_in_a_context_stays_near_the_baseline(running: Service) -
     assert found.parameters["humidity"] == 0.77
 
 
+@pytest.mark.long
 def test_recommendation_satisfies_outcome_constraints(running: Service) -> None:
     """Keeping water would change less, but violates the bound."""
     create(running, with_baseline(metrics=["purity"], outcome_constraints=[{"metric": "purity", "lower": 0.9}]))

@@ -20,6 +20,7 @@ from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, change, get, observe, queue, suggest
+from tests.samples import some
 
 HEADS = "molecule,size,polarity"
 
@@ -80,6 +81,7 @@ def test_several_workers_get_different_rows(running: Service) -> None:
     assert len({trial.parameters["molecule"] for trial in trials}) == 8
 
 
+@pytest.mark.long
 def test_withdrawn_row_is_not_suggested_but_its_result_counts(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
@@ -101,7 +103,10 @@ Y = {**X, "name": "y"}
 
 @pytest.mark.parametrize(
     ("more", "fields"),
-    [((), {}), ((), {"noise_std": 0.1}), ((X,), {}), ((X, Y), {"mixtures": [{"parameters": ["x", "y"]}]})],
+    some(
+        [((), {}), ((), {"noise_std": 0.1}), ((X,), {}), ((X, Y), {"mixtures": [{"parameters": ["x", "y"]}]})],
+        [((), {})],
+    ),
     ids=["without noise", "with noise", "with a number", "with a mixture"],
 )
 def test_study_with_all_rows_withdrawn_waits_for_others(
@@ -167,6 +172,7 @@ def test_recommendation_stays_near_the_row_of_a_baseline(running: Service) -> No
     assert near().parameters["molecule"] != "m4"
 
 
+@pytest.mark.long
 def test_older_study_with_the_same_catalogue_is_used(database: Database, clock: ManualClock, running: Service) -> None:
     create(running, definition(id="old", parameters=[catalogue(40)], direction="minimize"))
     for row in range(20):
@@ -233,6 +239,7 @@ def test_withdrawn_row_cannot_be_queued_or_fixed(running: Service) -> None:
             refused()
 
 
+@pytest.mark.long
 def test_other_parameters_are_chosen_with_a_row(database: Database, clock: ManualClock, running: Service) -> None:
     study(running, 6000, {"name": "x", "kind": "float", "low": 0, "high": 1})
     for step in range(12):
@@ -311,6 +318,7 @@ def test_rows_with_weights_are_tried_first(database: Database, clock: ManualCloc
     assert_log_is_complete(database, clock, running)
 
 
+@pytest.mark.long
 def test_wrong_weights_of_rows_are_outweighed_by_results(running: Service) -> None:
     best = min((f"m{row}" for row in range(40)), key=value_of)
     worst = sorted((f"m{row}" for row in range(40)), key=value_of)[-5:]

@@ -73,6 +73,7 @@ def test_small_clock_differences_are_ignored(uptime: Uptime) -> None:
     assert clock() - shown == timedelta(seconds=60)
 
 
+@pytest.mark.long
 def test_server_follows_the_clock_of_postgresql(postgresql_server: sa.Engine) -> None:
     """The database has a separate clock, which is set ahead by 5 s."""
     name = created(postgresql_server)

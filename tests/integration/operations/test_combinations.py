@@ -175,8 +175,8 @@ def made(features: list[str]) -> StudyDefinition:
 
 DRAWN = 1000
 """Number of studies of many features."""
-IN_SHORT = 40
-"""The seed of ``make test``, with 20 of the 29 features."""
+IN_SHORT = 14
+"""The seed of ``make test``, with 11 of the 29 features."""
 
 
 def drawn(seed: int) -> list[str]:
@@ -195,14 +195,17 @@ def test_drawn_studies_cover_every_allowed_pair_of_features() -> None:
     assert found == {frozenset(pair) for pair in combinations(FEATURES, 2)} - EXCLUDED - SAME_FIELD
 
 
-@pytest.mark.parametrize("pair", [pair for pair in combinations(FEATURES, 2) if frozenset(pair) not in SAME_FIELD])
-def test_two_features_can_be_combined_or_are_rejected(pair: tuple[str, str]) -> None:
-    if frozenset(pair) not in EXCLUDED:
-        assert made(list(pair)).id == "s"
-        return
-    with pytest.raises(ValidationError) as refused:
-        made(list(pair))
-    assert all(len(fault["msg"]) > 20 for fault in refused.value.errors())
+@pytest.mark.parametrize("first", FEATURES)
+def test_two_features_can_be_combined_or_are_rejected(first: str) -> None:
+    for pair in combinations(FEATURES, 2):
+        if pair[0] != first or frozenset(pair) in SAME_FIELD:
+            continue
+        if frozenset(pair) not in EXCLUDED:
+            assert made(list(pair)).id == "s"
+            continue
+        with pytest.raises(ValidationError) as refused:
+            made(list(pair))
+        assert all(len(fault["msg"]) > 20 for fault in refused.value.errors()), pair
 
 
 @pytest.mark.parametrize(

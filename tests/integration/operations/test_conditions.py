@@ -183,6 +183,7 @@ def test_other_systems_reject_conditions(system: str) -> None:
         definition(parameters=[A, X, {**X, "name": "y", "when": {"a": [True]}}], algorithm=SYSTEMS[system])
 
 
+@pytest.mark.long
 def test_constraint_applies_where_all_its_parameters_are_active(running: Service) -> None:
     """The first constraint concerns some layers, the second one branch, and the third a fixed parameter of another
     branch.

@@ -35,6 +35,7 @@ def constrained(**changes: Any) -> Any:
     return definition(**{"parameters": EVERY_KIND, "constraints": CONSTRAINTS, **changes})
 
 
+@pytest.mark.long
 def test_trials_satisfy_constraints_after_replay_export_and_import(
     database: Database, clock: ManualClock, running: Service
 ) -> None:

@@ -81,6 +81,7 @@ def test_context_measured_with_the_result_counts(database: Database, clock: Manu
     assert_log_is_complete(database, clock, running, WET)
 
 
+@pytest.mark.long
 def test_suggestions_and_recommendations_are_the_best_of_their_context(running: Service) -> None:
     """The optimum depends on the humidity; results in one context are informative about others, even those without
     results.
@@ -178,6 +179,7 @@ def test_infeasible_context_is_rejected(running: Service) -> None:
     assert error.detail.startswith("leaves no point that satisfies the study's constraint speed >= 20")
 
 
+@pytest.mark.long
 def test_context_can_be_added_and_become_an_ordinary_parameter(
     database: Database, clock: ManualClock, running: Service
 ) -> None:

@@ -45,6 +45,7 @@ def evaluate(running: Service, count: int) -> list[dict[str, Any]]:
     return points
 
 
+@pytest.mark.long
 def test_choice_can_be_added_with_its_descriptors(database: Database, clock: ManualClock, running: Service) -> None:
     """Earlier results still count, and the new choice is tried. After replay, doctor, export and import, the next
     suggestion is the same.

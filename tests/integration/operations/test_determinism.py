@@ -99,7 +99,8 @@ def test_service_without_caches_suggests_the_same(database: Database, clock: Man
     stored_model(database, "restarted").assert_same(stored_model(database, "uninterrupted"))
 
 
-@on_either("system", PROFILES)
+@pytest.mark.long
+@on_either("system", PROFILES, ["auto"])
 def test_two_servers_on_one_database_suggest_the_same_as_one(
     database: Database, clock: ManualClock, system: str
 ) -> None:
@@ -112,6 +113,7 @@ def test_two_servers_on_one_database_suggest_the_same_as_one(
     stored_model(database, "shared").assert_same(stored_model(database, "alone"))
 
 
+@pytest.mark.long
 @on_either("system", PROFILES)
 def test_folding_in_slices_gives_the_same_model(database: Database, clock: ManualClock, system: str) -> None:
     """The number of events folded at once is limited, here to one."""
@@ -144,7 +146,7 @@ def test_replay_rebuilds_deleted_cells_and_dictionary(database: Database, clock:
     assert not replay(running, "s").changed
 
 
-@on_either("system", PROFILES)
+@on_either("system", PROFILES, ["auto"])
 def test_replay_repairs_wrong_cells(database: Database, clock: ManualClock, system: str) -> None:
     running = Service(database, clock=clock)
     run(running, "s", system, rounds=5)

@@ -93,6 +93,7 @@ def test_results_outside_narrowed_bounds_are_kept_but_do_not_count(running: Serv
     assert (wide.best.parameters["x"], predict.model(running, "s").observations) == (-0.9, 3)
 
 
+@pytest.mark.long
 def test_constraints_can_be_replaced_and_exclude_earlier_results(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
@@ -118,6 +119,7 @@ def test_constraints_can_be_replaced_and_exclude_earlier_results(
     assert_log_is_complete(database, clock, running)
 
 
+@pytest.mark.long
 def test_mixtures_priors_and_the_baseline_can_be_replaced(
     database: Database, clock: ManualClock, running: Service
 ) -> None:

@@ -34,6 +34,7 @@ def evaluated(running: Service, count: int) -> None:
         observe(running, "s", Value(x, trial.number, metrics={"heat": 10 * x, "noise": 1 - x}))
 
 
+@pytest.mark.long
 def test_bounds_of_metrics_can_be_changed(database: Database, clock: ManualClock, running: Service) -> None:
     """The best result and the model follow them. All results keep all metrics, also those whose bound was removed."""
     bounds = [{"metric": "noise", "upper": 1.0}, {"metric": "heat", "upper": 8.0}]

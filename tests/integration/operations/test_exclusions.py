@@ -116,6 +116,7 @@ def test_study_is_complete_when_all_allowed_combinations_are_issued(running: Ser
     assert suggest(running, "s", Ask()).view.study.state == "complete"
 
 
+@pytest.mark.long
 def test_edit_can_add_and_remove_choices_named_in_constraints(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
@@ -134,6 +135,7 @@ def test_edit_can_add_and_remove_choices_named_in_constraints(
     assert_log_is_complete(database, clock, running)
 
 
+@pytest.mark.long
 def test_study_with_older_ones_keeps_its_own_constraints(running: Service) -> None:
     create(running, definition(parameters=PARAMETERS))
     for _ in range(6):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from adabkb_service.operations.model.analysis import slice_through
 from adabkb_service.operations.model.predict import predict
@@ -50,6 +51,7 @@ def test_predictions_tell_where_trials_finish(database: Database, clock: ManualC
     assert_log_is_complete(database, clock, running)
 
 
+@pytest.mark.long
 def test_the_probability_is_that_of_failures_that_do_not_depend_on_the_point(running: Service) -> None:
     study(running)
     rng = np.random.default_rng(0)
@@ -60,6 +62,7 @@ def test_the_probability_is_that_of_failures_that_do_not_depend_on_the_point(run
     assert abs(found.mean() - 0.5) < 0.1
 
 
+@pytest.mark.long
 def test_questions_change_no_decision_and_events_have_no_such_probability(running: Service) -> None:
     points = []
     for name in ("asked", "alone"):

@@ -21,7 +21,7 @@ MIXED: list[dict[str, Any]] = [
 ]
 
 
-@on_either("system", SYSTEMS)
+@on_either("system", SYSTEMS, ["auto", "paper", "gp-threds"])
 def test_every_system_supports_lists_null_and_fixed_values(running: Service, system: str) -> None:
     parameters = FLOATS if system == "gp-threds" else MIXED
     create(running, definition(parameters=parameters, algorithm=SYSTEMS[system]))

@@ -84,6 +84,7 @@ def test_the_search_assumes_the_median_which_the_event_stores(database: Database
     assert [each.payload["fixed"]["humidity"] for each in log] == [0.5, 0.9, 0.2, 0.7, 0.65, 0.2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "values", "without", "after"),
     [
@@ -181,6 +182,7 @@ def test_the_export_has_the_measured_values(running: Service) -> None:
     assert [row["parameters.humidity"] for row in rows] == ["0.4", ""]
 
 
+@pytest.mark.long
 def test_the_model_learns_from_the_measured_values(running: Service) -> None:
     create(running, measured())
     run(running, [0.1, 0.9, 0.5] * 8)

@@ -69,6 +69,7 @@ def step(running: Service) -> None:
             tell(running, trial.number, trial.parameters["x"] ** 2, measured(trial.parameters))
 
 
+@pytest.mark.long
 def test_metrics_survive_restart_correction_export_import_and_replay(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
@@ -211,6 +212,7 @@ def test_invalid_definitions_are_rejected(changes: dict[str, Any], where: str) -
     assert refusal.value.errors()[0]["loc"][0] == where
 
 
+@pytest.mark.long
 @in_sqlite
 @pytest.mark.parametrize(
     "changes",

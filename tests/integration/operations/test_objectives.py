@@ -61,6 +61,7 @@ def step(running: Service) -> None:
             tell(running, trial.number, measured(trial.parameters), std_errors={"error": 0.01})
 
 
+@pytest.mark.long
 def test_objectives_survive_restart_correction_export_import_and_replay(
     database: Database, clock: ManualClock, running: Service
 ) -> None:
@@ -110,6 +111,7 @@ def test_front_has_nondominated_results_and_the_hypervolume_over_time(running: S
     assert [each.observation for each in front.front(running, "s").observed] == [2, 4]
 
 
+@pytest.mark.long
 @in_sqlite
 def test_each_objective_is_learned_with_its_own_noise(running: Service) -> None:
     noises = {"exact": (0.0, 0.0), "first": (0.5, 0.0), "second": (0.0, 0.5)}

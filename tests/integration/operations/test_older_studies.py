@@ -182,6 +182,7 @@ def test_unreadable_study_is_reported_like_a_missing_one(database: Database, run
     assert create(running, definition(transfer_from=["older"]), None, somebody).created
 
 
+@pytest.mark.long
 def test_altered_snapshot_in_an_import_is_rejected(database: Database, running: Service) -> None:
     with_older(running)
     create(running, definition(transfer_from=["older"]))
@@ -194,6 +195,7 @@ def test_altered_snapshot_in_an_import_is_rejected(database: Database, running: 
             import_study(database, wrong.splitlines())
 
 
+@pytest.mark.long
 def test_older_studies_apply_to_the_edited_space(database: Database, clock: ManualClock, running: Service) -> None:
     with_older(running)
     create(running, definition(transfer_from=["older"]))
@@ -217,6 +219,7 @@ def test_older_studies_apply_to_the_edited_space(database: Database, clock: Manu
 OBJECTIVES = [{"metric": "error", "direction": "minimize"}, {"metric": "speed", "direction": "maximize"}]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("of_older", [{"objectives": OBJECTIVES, "direction": None}, {"metrics": ["speed"]}])
 def test_several_objectives_use_those_that_the_older_study_measured(
     database: Database, clock: ManualClock, running: Service, of_older: dict[str, Any]
@@ -275,9 +278,9 @@ def test_incompatible_features_are_rejected(changes: dict[str, Any], sentence: s
     "more",
     [
         {"metrics": ["size"], "outcome_constraints": [{"metric": "size", "upper": 2}]},
-        {"constraints": ["x <= 1.9"]},
-        {"cost": "told", "per_cost": True},
-        {"noise_std": 0.1},
+        pytest.param({"constraints": ["x <= 1.9"]}, marks=pytest.mark.long),
+        pytest.param({"cost": "told", "per_cost": True}, marks=pytest.mark.long),
+        pytest.param({"noise_std": 0.1}, marks=pytest.mark.long),
     ],
 )
 def test_older_studies_work_with_all_other_features(running: Service, more: dict[str, Any]) -> None:

@@ -59,9 +59,13 @@ def test_records_include_only_results_that_count(running: Service) -> None:
     assert page.history(study)["records"] == records(without), "cached only until the study changes"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "more",
-    [{}, {"algorithm": {"profile": "auto"}, "outcome_constraints": [{"metric": "m", "upper": 0.0}]}],
+    [
+        pytest.param({}, marks=pytest.mark.long),
+        {"algorithm": {"profile": "auto"}, "outcome_constraints": [{"metric": "m", "upper": 0.0}]},
+    ],
     ids=["", "constrained"],
 )
 def test_records_are_extended_with_new_results(running: Service, more: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from adabkb_service.study.request import Key
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Failure, change, correct, get, observe, store, suggest
+from tests.samples import some
 
 BOUNDED: dict[str, Any] = {
     "direction": "maximize",
@@ -175,6 +176,7 @@ def test_best_result_must_have_the_value_and_bounded_metrics(running: Service) -
     assert (best.trial, best.value) == (first, 1.0)
 
 
+@pytest.mark.long
 def test_only_complete_results_are_on_the_front(running: Service) -> None:
     create(running, definition(**SEVERAL))
     trials = ask(running, 4)
@@ -208,7 +210,7 @@ def yields(point: dict[str, Any]) -> tuple[float, float]:
     return 1.0 - (x - 1.5) ** 2 / 6.0, 1.15 - 0.5 * x
 
 
-@pytest.mark.parametrize("late", ["purity", "value"])
+@pytest.mark.parametrize("late", some(["purity", "value"], ["purity"]))
 def test_model_of_each_metric_uses_all_its_results(running: Service, late: str) -> None:
     create(running, definition(**BOUNDED))
     for count in range(12):
@@ -252,13 +254,10 @@ def test_point_with_missing_metrics_is_not_suggested_again(running: Service, fie
     assert suggest(running, "s", Ask()).view.trials == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fields", "seed"),
-    [
-        pytest.param(fields, seed, marks=[] if fields is SEVERAL and seed == 1 else pytest.mark.long)
-        for fields in (BOUNDED, SEVERAL)
-        for seed in range(3)
-    ],
+    [(fields, seed) for fields in (BOUNDED, SEVERAL) for seed in range(3)],
 )
 def test_log_is_complete_with_metrics_in_any_order(
     database: Database, clock: ManualClock, running: Service, fields: dict[str, Any], seed: int

@@ -48,6 +48,7 @@ from tests.integration.operations.verbs import (
     suggest,
     withdraw,
 )
+from tests.samples import some
 
 SPEED = {"name": "speed", "kind": "float", "low": 0, "high": 10}
 HEAT = {"name": "heat", "kind": "ordinal", "values": [60, 80, 100]}
@@ -138,7 +139,7 @@ def test_request_for_a_plate_gets_its_free_places(running: Service) -> None:
 
 
 @pytest.mark.parametrize("migrated_url", ["sqlite", "postgresql"], indirect=True)
-@pytest.mark.parametrize("which", [None, "open", "new"])
+@pytest.mark.parametrize("which", some([None, "open", "new"], ["new"]))
 def test_waiting_trials_are_issued_when_they_use_up_the_budget(
     database: Database, clock: ManualClock, running: Service, which: Literal["open", "new"] | None
 ) -> None:
@@ -249,6 +250,7 @@ def test_shared_parameter_must_stay_valid_in_edits(running: Service, edited: dic
     assert running.do(manage.get("s")).view.space_version is None
 
 
+@pytest.mark.long
 def test_plate_offsets_are_not_attributed_to_parameters(running: Service) -> None:
     """Two speeds at the same heat differ by 0.9, while the offsets of plates have a standard deviation of 1."""
     create(running, on_plates(plates={"size": 6, "shared": ["heat"]}))
@@ -308,6 +310,7 @@ def test_user_supplied_results_have_plates_and_new_plates_get_larger_numbers(
     assert_log_is_complete(database, clock, running)
 
 
+@pytest.mark.long
 def test_model_treats_user_supplied_results_on_plates_like_those_of_trials(running: Service) -> None:
     create(running, on_plates(id="trials"))
     create(running, on_plates(id="own"))
@@ -326,6 +329,7 @@ def test_model_treats_user_supplied_results_on_plates_like_those_of_trials(runni
     assert alone != pytest.approx(trials, rel=1e-3)
 
 
+@pytest.mark.long
 def test_corrected_result_stays_on_its_plate(running: Service) -> None:
     create(running, on_plates(id="right"))
     create(running, on_plates(id="corrected"))

@@ -16,6 +16,7 @@ from adabkb_service.operations.studies.template import template
 from tests.integration.operations.conftest import definition
 from tests.integration.operations.test_combinations import FEATURES, made
 from tests.integration.operations.verbs import Value, change, edit, get, observe, queue
+from tests.samples import some
 
 X = {"name": "x", "kind": "float", "low": 0, "high": 2}
 
@@ -52,7 +53,13 @@ def test_preview_describes_a_change_and_stores_nothing(running: Service) -> None
         shown(running, constraints=["x > 3"])
 
 
-@pytest.mark.parametrize("features", [[name] for name in FEATURES if name != "older"])
+@pytest.mark.parametrize(
+    "features",
+    some(
+        [[name] for name in FEATURES if name != "older"],
+        [[name] for name in ("constraints", "plates", "mixtures", "prior", "edited")],
+    ),
+)
 def test_template_creates_the_same_study(running: Service, features: list[str]) -> None:
     first = create(running, made(features)).view
     found = running.do(template("s")).view.definition

@@ -26,6 +26,7 @@ from adabkb_service.storage.rows import EventRow
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, change, correct, edit, get, observe, suggest
+from tests.samples import some
 
 X = {"name": "x", "kind": "float", "low": -1, "high": 2}
 Y = {"name": "y", "kind": "float", "low": 0.01, "high": 100, "scale": "log"}
@@ -43,7 +44,8 @@ def suggest_and_observe(running: Service, study: str, count: int) -> list[dict[s
     return points
 
 
-@pytest.mark.parametrize("system", ["auto", "paper", "gp-ucb"])
+@pytest.mark.long
+@pytest.mark.parametrize("system", some(["auto", "paper", "gp-ucb"], ["auto"]))
 def test_labels_and_units_change_no_suggestion(running: Service, system: str) -> None:
     """Whether they are set at creation or later."""
     algorithm = SYSTEMS[system]
@@ -97,6 +99,7 @@ def test_results_far_beyond_natural_bounds_are_rejected_and_change_nothing(runni
     assert [each.value for each in list_observations(running, "s", 0, 9).items] == [100.0]
 
 
+@pytest.mark.long
 def test_noise_may_move_results_beyond_natural_bounds(database: Database, clock: ManualClock, running: Service) -> None:
     """They are stored and named, and neither the bounds nor the possible gain exceed the bounds."""
     create(

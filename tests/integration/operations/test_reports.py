@@ -106,6 +106,7 @@ def test_another_value_at_the_same_step_is_a_conflict(running: Service) -> None:
     assert curve(running, number) == [(1, 5.0)]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("study")
 def test_number_of_reports_per_attempt_is_limited(running: Service) -> None:
     (number,) = ask(running)

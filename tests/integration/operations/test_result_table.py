@@ -13,6 +13,7 @@ from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.result_table import RowKind, Sort
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Failure, Value, correct, observe, suggest
+from tests.samples import some
 
 STRANGE = ("a.b", "a'b", "a\\b", "a b[0]", "$x", "100%s", "ä:ö", "parameters", "; --")
 """Names with special characters of paths, SQL or formats."""
@@ -24,7 +25,7 @@ def listed(running: Service, sort: Sort, kind: RowKind | None = None, offset: in
     return [line.result.seq if line.result else -(line.trial.number if line.trial else 0) for line in found.lines]
 
 
-@pytest.mark.parametrize("name", STRANGE)
+@pytest.mark.parametrize("name", some(STRANGE, STRANGE[:3]))
 def test_rows_are_sorted_by_parameters_of_any_name(running: Service, name: str) -> None:
     create(running, definition(parameters=[{"name": name, "kind": "float", "low": 0, "high": 99}]))
     for value in (7.0, 30.0, 4.5):
@@ -103,6 +104,7 @@ def test_result_is_marked_as_corrected_while_its_numbers_differ_from_the_first_o
     assert marks_after({"metrics": {"n": 4.0}})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "sort", [Sort("when"), Sort("value"), Sort("worker", is_descending=False), Sort("parameter", "x")]
 )

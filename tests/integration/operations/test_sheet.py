@@ -107,6 +107,7 @@ def test_invalid_or_too_large_file_is_rejected(content: bytes, message: str) -> 
     assert message in refused.value.errors[0].detail
 
 
+@pytest.mark.long
 def test_sheet_with_too_many_rows_is_rejected() -> None:
     book = Workbook(write_only=True)
     rows = book.create_sheet()

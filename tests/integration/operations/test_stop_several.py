@@ -52,6 +52,7 @@ def test_study_ends_when_the_front_has_not_grown(running: Service, database: Dat
     assert get(running, "s").state == "running"
 
 
+@pytest.mark.long
 def test_infeasible_and_dominated_results_are_not_gains(running: Service) -> None:
     several = {**SEVERAL, "objectives": [{**SEVERAL["objectives"][0], "reference": 7.0}, SEVERAL["objectives"][1]]}
     bounds = [{"metric": "mass", "upper": 1.0}]

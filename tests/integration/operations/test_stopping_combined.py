@@ -18,6 +18,7 @@ from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, change, edit, get, observe, report, suggest
+from tests.samples import some
 
 ASHA = {"rule": "asha", "max_steps": 9}
 PATIENCE = {"rule": "patience", "max_steps": 9, "no_gain_for": 2}
@@ -96,6 +97,7 @@ def test_stopped_trial_costs_what_its_last_report_states(running: Service, datab
     assert (replayed.diverged, replayed.changed) == ([], False)
 
 
+@pytest.mark.long
 def test_cost_of_stopped_trials_reduces_the_weight_of_costs(running: Service) -> None:
     points = []
     for cost in (0.5, 120.0):
@@ -150,7 +152,8 @@ def test_one_of_several_objectives_is_reported(running: Service, database: Datab
     assert_log_is_complete(database, clock, running)
 
 
-@pytest.mark.parametrize("metric", ["error", "speed"])
+@pytest.mark.long
+@pytest.mark.parametrize("metric", some(["error", "speed"], ["speed"]))
 def test_estimate_is_of_the_reported_objective(
     running: Service, database: Database, clock: ManualClock, metric: str
 ) -> None:

@@ -82,6 +82,7 @@ def test_import_succeeds_although_its_creation_key_is_in_use(running: Service, e
     assert create(elsewhere, definition(id="other"), Key("", "first", "g")).replayed
 
 
+@pytest.mark.long
 def test_cached_study_is_replaced_by_a_reimported_one(running: Service, clock: ManualClock) -> None:
     """Another server deleted and reimported the study, with the same number of events but other results."""
     create(running, definition())
@@ -183,7 +184,7 @@ def exported(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return exported
 
 
-@on_either("kind,fields,sentence", FORGED)
+@on_either("kind,fields,sentence", FORGED, FORGED[::2])
 def test_altered_line_is_rejected_with_its_number(
     database: Database, exported: Callable[[str], list[str]], kind: str, fields: dict[str, Any], sentence: str
 ) -> None:
@@ -200,7 +201,7 @@ def test_altered_line_is_rejected_with_its_number(
     assert "studies" not in row_counts(database)
 
 
-@on_either("system", SYSTEMS, DIFFERENT)
+@on_either("system", SYSTEMS, ["auto"])
 def test_cells_that_form_no_tree_are_rejected_with_their_line(
     database: Database, exported: Callable[[str], list[str]], system: str
 ) -> None:

@@ -9,6 +9,8 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from adabkb_service.errors import Contention
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
@@ -35,6 +37,7 @@ def prepared(url: str) -> Database:
     return database
 
 
+@pytest.mark.long
 def test_lock_of_a_killed_process_is_released(migrated_url: str) -> None:
     database = prepared(migrated_url)
     with subprocess.Popen([sys.executable, "-c", HOLD, migrated_url], stdout=subprocess.PIPE, text=True) as holder:

@@ -178,6 +178,7 @@ def version(database: Database) -> str:
     return found
 
 
+@pytest.mark.long
 def test_migration_that_breaks_a_reference_changes_nothing(filled: Database, tmp_path: Path) -> None:
     before, schema = content(filled), described(filled)
     with newer_version(tmp_path, BREAKS_A_REFERENCE), pytest.raises((SchemaMismatch, Contention)):
@@ -185,6 +186,7 @@ def test_migration_that_breaks_a_reference_changes_nothing(filled: Database, tmp
     assert (content(filled), described(filled)) == (before, schema)
 
 
+@pytest.mark.long
 def test_code_refuses_older_and_newer_schemas(filled: Database, tmp_path: Path) -> None:
     with newer_version(tmp_path):
         with pytest.raises(SchemaMismatch, match=r"Back it up, then run: adabkb data migrate$"):

@@ -27,7 +27,7 @@ def fill(connection: sa.Connection, name: str, count: int) -> None:
     copies(connection, event(1, name), 2 * count, seq=columns["seq"], trial=lambda number: (number + 1) // 2)
 
 
-@pytest.mark.parametrize("most", [1500, 10**6], ids=["thinned", "all"])
+@pytest.mark.parametrize("most", [1500, pytest.param(10**6, marks=pytest.mark.long)], ids=["thinned", "all"])
 def test_chart_reads_each_row_a_few_times(other_postgresql: str, most: int) -> None:
     """A plan that joins the tables would read a quadratic number of rows."""
     with closing(Database(other_postgresql)) as database:

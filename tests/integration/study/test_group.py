@@ -38,6 +38,7 @@ from adabkb_service.study.owner import MAX_QUEUED, STATS_SECONDS, Owner
 from adabkb_service.study.request import Key, Outcome, Points, Request
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Failure, Value, correct, get, observe, queue, suggest
+from tests.samples import some
 
 POINT = {"x": 0.5, "y": 1.0}
 
@@ -323,7 +324,8 @@ running.scheduler.work_until(lambda: all(future.done() for future in futures))
 """
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.long
+@pytest.mark.parametrize("when", some(["before", "after"], ["after"]))
 def test_unanswered_requests_to_a_killed_server_can_be_repeated(
     warm: Service, migrated_url: str, database: Database, clock: ManualClock, when: str
 ) -> None:

@@ -43,6 +43,7 @@ def test_busy_study_delays_another_by_one_turn(threads: int) -> None:
     assert order.count("busy") == 200
 
 
+@pytest.mark.long
 def test_two_hundred_requests_delay_another_study_by_one_turn(running: Service) -> None:
     """Even if each answered request is followed by another one."""
     create(running, definition())

@@ -218,7 +218,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("worlds")
 
 
-@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
 @given(history=st.lists(operations, min_size=15, max_size=40), rule=st.sampled_from(RULES))
 def test_random_histories_give_the_same_rows_in_three_ways(
     history: list[tuple[str, int, float]], rule: dict[str, Any], folder: Path, sqlite_template: Path

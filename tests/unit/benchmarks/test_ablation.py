@@ -102,7 +102,7 @@ CHANGED = {
 """Mechanism -> group, problem and seed of a run that changes without it."""
 
 
-QUICK = ("pruning of cells", "warp of results")
+QUICK = ("warp of results",)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ def test_no_value_is_below_the_minimum(name: str) -> None:
     assert Slice(instance.space, {}).size == np.inf
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", REAL)
 def test_all_parameters_give_a_valid_model(name: str) -> None:
     instance = REAL[name].draw(0)

@@ -22,6 +22,7 @@ def test_wells_of_a_plate_differ_but_share_the_plate_parameters(kind: str) -> No
         assert all(len({well[name] for well in wells}) == 1 for name in names)
 
 
+@pytest.mark.long
 def test_short_run_compares_the_methods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [
         "--problems",

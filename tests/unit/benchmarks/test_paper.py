@@ -71,6 +71,7 @@ def test_settings_distinguish_runs_with_other_constants() -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_tasks")
 def test_falkon_is_tuned_and_tested() -> None:
     """Each point is fitted once, and twice for the test. The cost counts at every request."""

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from adabkb_service.engine.auto.state.checkpoint import REVISION
 from benchmarks.functions import Array
-from benchmarks.quality import store
+from benchmarks.quality import report, store
 from benchmarks.quality.__main__ import GROUPS, PROBLEMS, QUALITY, app
 from benchmarks.quality.functions import FUNCTIONS
 from benchmarks.quality.gaps import Case, rows
@@ -28,6 +28,7 @@ from benchmarks.quality.stopping import gap_share_below, losses, no_gain_for, st
 from benchmarks.quality.store import Results
 from benchmarks.quality.tasks import TASK_PROBLEMS
 from benchmarks.quality.traces import Trace
+from tests.samples import some
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -110,7 +111,7 @@ def test_direct_stops_its_thread_when_closed() -> None:
     assert set(threading.enumerate()) <= before
 
 
-@pytest.mark.parametrize("name", TASK_PROBLEMS)
+@pytest.mark.parametrize("name", some(TASK_PROBLEMS, list(TASK_PROBLEMS)[::5]))
 def test_tasks_are_deterministic_and_their_splits_differ(name: str) -> None:
     problem = TASK_PROBLEMS[name]
     instance, other = problem.draw(0), problem.draw(1)
@@ -128,6 +129,7 @@ def test_seeds_give_the_same_problem_to_every_method() -> None:
     assert first != other
 
 
+@pytest.mark.long
 def test_run_resumes_and_writes_tables(tmp_path: Path) -> None:
     out = tmp_path / "quality.json"
     command = ["run", "--methods", "random", "--problems", "Branin,logistic_cancer", "--seeds", "1", "--out", str(out)]
@@ -168,6 +170,13 @@ def test_problem_names_are_unique() -> None:
     assert len(PROBLEMS) == sum(len(group) for group in GROUPS.values())
 
 
+def test_document_shows_the_committed_runs_and_tasks() -> None:
+    results, text = store.load(QUALITY), DOCUMENT.read_text()
+    for name, section in (("runs", report.runs(results)), ("tasks", report.tasks(results))):
+        assert f"<!-- {name}:begin -->\n\n{section}\n\n<!-- {name}:end -->" in text, name
+
+
+@pytest.mark.long
 def test_document_shows_the_committed_results() -> None:
     text = DOCUMENT.read_text()
     for name, section in sections(store.load(QUALITY)).items():

@@ -81,6 +81,7 @@ def patterns(space: Space) -> list[dict[str, Value]]:
     return list(found.values())
 
 
+@pytest.mark.long
 @given(finite_spaces(), st.data())
 def test_points_sizes_and_slices_match_brute_force(space: Space, data: st.DataObject) -> None:
     everything = patterns(space)
@@ -242,6 +243,7 @@ def test_sensitivity_accounts_for_inactive_parameters() -> None:
     assert found.total[1] == pytest.approx((1 / 24) / (1 / 24 + 1 / 16), abs=0.03)
 
 
+@pytest.mark.long
 @settings(max_examples=20)
 @given(finite_spaces())
 def test_search_with_any_conditions_repeats_no_point(space: Space) -> None:

@@ -79,7 +79,7 @@ def _values(axis: Axis) -> list[Any]:
     return [axis.value(index) for index in range(axis.count)]
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(EXPRESSIONS)
 def test_finite_spaces_have_the_feasible_points_of_python(text: str) -> None:
     """Compares exact evaluation, arrays, interval bounds and Python, for the whole space and a slice."""

@@ -49,6 +49,7 @@ def threds(objective: Callable[[Array], float], seed: int, steps: int) -> tuple[
     return state, cells
 
 
+@pytest.mark.long
 def test_cells_accepted_by_gp_threds_contain_the_optimum() -> None:
     """Four functions with one maximum at a random position. The test allows one failure."""
     held, rejected, shallowest = 0, 0, 99

@@ -92,6 +92,7 @@ def run(study: Study, steps: int) -> Study:
     return study
 
 
+@pytest.mark.long
 def test_prepare_does_not_change_suggestions(study: Study) -> None:
     """A study that prepares after each result has the same points, cells and reports as one that never does."""
     other = replace(study, cells=dict(study.cells), points=[], values=[])
@@ -176,6 +177,7 @@ def test_continuous_studies_start_neither_stopped_nor_exhausted(study: Study) ->
     assert not study.policy.exhausted(run(study, 5).state, NOTHING)
 
 
+@pytest.mark.long
 def test_cells_contain_their_centroids(study: Study) -> None:
     """Checks all cells that the study ever reported."""
     run(study, 12)

@@ -14,6 +14,7 @@ from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.sampling.config import Config, Design
 from adabkb_service.engine.sampling.policy import State, sampling
 from adabkb_service.engine.space import Space
+from tests.samples import some
 from tests.unit.engine.strategies import unit_space
 
 Array = NDArray[np.float64]
@@ -66,7 +67,8 @@ def test_sobol_points_fill_the_box_more_evenly_than_random_ones() -> None:
     assert designs[1] < designs[0] / 2
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.long
+@pytest.mark.parametrize("design", some(DESIGNS, ["sobol"]))
 def test_designs_satisfy_constraints_and_exhaust_finite_spaces(design: Design) -> None:
     x, y = FloatAxis("x", 0.0, 1.0), FloatAxis("y", 0.0, 1.0)
     thin = Space((x, y), (Constraint("x + y <= 0.05"),))

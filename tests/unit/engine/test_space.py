@@ -37,7 +37,7 @@ AXES: list[Axis] = [
 ]
 
 
-@settings(max_examples=1000)
+@settings(max_examples=400)
 @given(u=st.floats(0.0, 1.0), axis=st.sampled_from(AXES))
 def test_decoded_values_are_valid_and_round_trip_exactly(u: float, axis: Axis) -> None:
     value = axis.decode(u)
@@ -57,7 +57,7 @@ def fine_axes(draw: st.DrawFn) -> IntAxis:
     return IntAxis("n", low, max(high, low + step), scale, step)
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(axis=fine_axes(), share=st.floats(0.0, 1.0))
 def test_large_integer_ranges_have_distinct_positions(axis: IntAxis, share: float) -> None:
     """Each integer decodes to itself, and the next integer has another position."""

@@ -131,6 +131,7 @@ def test_points_suggested_together_differ(config: Config) -> None:
     assert len({suggestion.point.tobytes() for suggestion in together}) == 12
 
 
+@pytest.mark.long
 def test_restored_study_continues_identically(config: Config) -> None:
     """Restores from results, cells, dictionary and hyperparameters, after each step."""
     space = unit_space(2)
@@ -177,6 +178,7 @@ def test_grids_can_have_more_axes_than_numpy_arrays() -> None:
     assert sorted(points[:, -1]) == pytest.approx([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
+@pytest.mark.long
 def test_ada_gp_ucb_never_prunes_and_starts_with_the_root() -> None:
     """Its leaves always cover the box without overlap."""
     result = run(unit_space(2), replace(ADA_GP_UCB, branching=3), hills, 50, noise=0.05)
@@ -256,7 +258,7 @@ REGRET_LIMITS = {"gp-ucb": 0.09, "bkb": 0.09, "random-bkb": 0.09, "ada-gp-ucb": 
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in ("bkb", "ada-bbkb") else pytest.mark.long) for name in SYSTEMS]
+    "name", [pytest.param(name, marks=[] if name == "ada-bbkb" else pytest.mark.long) for name in SYSTEMS]
 )
 def test_simple_regret_reaches_its_limit(name: str) -> None:
     """Median over three noise seeds after 60 results with noise 0.05, on two hills of height 1 and 0.7."""

@@ -104,6 +104,7 @@ def test_new_deletions_come_after_copied_ones(database: Database, target: Databa
         assert [row.study_id for row in trash.page(connection, 0, 10)] == ["v", "u"]
 
 
+@pytest.mark.long
 def test_copy_in_several_steps_is_complete(database: Database, target: Database) -> None:
     with database.writing() as connection:
         events.add(connection, [event(seq) for seq in range(1, 2 * ROWS + 2)])

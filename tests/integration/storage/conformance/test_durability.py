@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 from adabkb_service.storage import events, studies
 from adabkb_service.storage.database import Database
 
@@ -70,12 +72,14 @@ def log(database: Database) -> list[int]:
         return [event.seq for event in events.page(connection, "s", 0)]
 
 
+@pytest.mark.long
 def test_commit_survives_its_process(migrated_url: str, database: Database) -> None:
     assert killed_after_line(COMMIT, 1, migrated_url) == ["committed"]
     with database.reading() as connection:
         assert studies.get(connection, "s").budget == 5
 
 
+@pytest.mark.long
 def test_uncommitted_data_of_a_killed_process_is_lost(migrated_url: str, database: Database) -> None:
     assert killed_after_line(WRITE, 1, migrated_url) == ["written"]
     with database.reading() as connection:
@@ -91,6 +95,7 @@ def test_every_commit_of_a_killed_process_is_complete(migrated_url: str, databas
         assert studies.get(connection, "s").study_seq == len(found)
 
 
+@pytest.mark.long
 def test_processes_append_to_one_log_without_gaps(migrated_url: str, database: Database) -> None:
     running = [process(APPEND, migrated_url, "20") for _ in range(2)]
     printed = [int(line) for each in running for line in each.communicate(timeout=60)[0].split()]

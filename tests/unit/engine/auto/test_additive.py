@@ -157,6 +157,7 @@ def test_axis_by_axis_search_finds_the_optimum_of_a_sum(seed: int) -> None:
         assert view.mean(along).max() <= view.mean(end)[0] + 1e-3
 
 
+@pytest.mark.long
 def test_only_the_additive_part_optimizes_a_sum(plain: Callable[[], None]) -> None:
     """After 150 evaluations of a function with 5^6 optima, the regret is at most a tenth of that without the part."""
     found = run(unit_space(6), waves, 150)
@@ -182,7 +183,7 @@ def run_with_random_results(space: Space, count: int) -> Run:
     ("space", "count"),
     [
         pytest.param(unit_space(6), 95, id="real"),
-        pytest.param(WITH_CHOICES, 101, id="choices"),
+        pytest.param(WITH_CHOICES, 101, id="choices", marks=pytest.mark.long),
         pytest.param(unit_space(6), 101, id="real-later", marks=pytest.mark.long),
         pytest.param(WITH_CHOICES, 95, id="choices-earlier", marks=pytest.mark.long),
     ],

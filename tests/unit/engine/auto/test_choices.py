@@ -14,6 +14,7 @@ from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.restore import restore
 from adabkb_service.engine.axes import ChoiceAxis
 from adabkb_service.engine.space import Space
+from tests.samples import some
 from tests.unit.engine.auto.drive import run
 
 
@@ -21,7 +22,7 @@ def space_of(*sizes: int) -> Space:
     return Space(tuple(ChoiceAxis(f"c{axis}", tuple(range(size))) for axis, size in enumerate(sizes)))
 
 
-@pytest.mark.parametrize("size", [2, 7, 64, 65, 81, 82, 980, 1000])
+@pytest.mark.parametrize("size", some([2, 7, 64, 65, 81, 82, 980, 1000], [2, 64, 65, 1000]))
 def test_every_choice_is_reached_by_at_most_two_splits(size: int) -> None:
     """The parts of a split are contiguous and do not overlap. Up to 64 choices need one split."""
     domain = Domain(space_of(size))

@@ -23,6 +23,7 @@ from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.older import Older
 from adabkb_service.engine.space import Space
+from tests.samples import some
 from tests.unit.engine.auto.drive import run
 
 Array = NDArray[np.float64]
@@ -139,7 +140,7 @@ SPACES = {
 }
 
 
-@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("name", some(SPACES, ["numbers", "conditions"]))
 def test_study_with_descriptors_is_restored_bit_for_bit(name: str) -> None:
     """After 45 results with restarts, the stored state gives the same next suggestion."""
     space = SPACES[name]

@@ -19,6 +19,7 @@ from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
+from tests.samples import some
 from tests.unit.engine.auto.drive import Run, run
 from tests.unit.engine.strategies import unit_space
 from tests.unit.engine.test_constraints import EVERY_KIND, SIMPLEX, THIN
@@ -88,11 +89,11 @@ def bowl(u: Array) -> float:
     ("space", "objective"),
     [
         pytest.param(DISK, corner, id="disk", marks=pytest.mark.long),
-        pytest.param(SIMPLEX, corner, id="simplex"),
-        pytest.param(THIN, corner, id="thin"),
+        pytest.param(SIMPLEX, corner, id="simplex", marks=pytest.mark.long),
+        pytest.param(THIN, corner, id="thin", marks=pytest.mark.long),
         pytest.param(EVERY_KIND, corner, id="every kind"),
         pytest.param(CHOICES, corner, id="choices", marks=pytest.mark.long),
-        pytest.param(BRANCHES, corner, id="branches"),
+        pytest.param(BRANCHES, corner, id="branches", marks=pytest.mark.long),
         pytest.param(DISK, flat, id="disk-restarts", marks=pytest.mark.long),
         pytest.param(SIMPLEX, flat, id="simplex-restarts", marks=pytest.mark.long),
         pytest.param(THIN, flat, id="thin-restarts", marks=pytest.mark.long),
@@ -115,7 +116,12 @@ def test_no_suggestion_violates_a_constraint(space: Space, objective: Callable[[
         )
 
 
-@pytest.mark.parametrize("fixed", [{"drop": 0.5}, {"layers": 16, "kernel": "rbf"}, {"a": 0.123456789012345678}])
+@pytest.mark.parametrize(
+    "fixed",
+    some(
+        [{"drop": 0.5}, {"layers": 16, "kernel": "rbf"}, {"a": 0.123456789012345678}], [{"layers": 16, "kernel": "rbf"}]
+    ),
+)
 def test_suggestions_with_fixed_parameters_satisfy_the_constraints(fixed: dict[str, Value]) -> None:
     state, within = run(EVERY_KIND, corner, 8).state, Slice(EVERY_KIND, fixed)
     found = [each.point for each in islice(auto.suggestions_within(state, within, np.zeros((0, 7))), 4)]
@@ -144,6 +150,7 @@ def test_optimum_on_a_curved_boundary_is_found() -> None:
     assert best - max(run(DISK, bowl, 25, seed=0).values) < 1e-3
 
 
+@pytest.mark.long
 def test_optimum_on_a_boundary_of_one_choice_is_found() -> None:
     """With PPh3, temperature and time are limited together: the best point is on that line."""
     limits = Constraint("not (catalyst == 'PPh3' and temperature + 40 * time > 80)")
@@ -175,6 +182,7 @@ def test_infeasible_cells_stay_pruned_in_a_restored_study() -> None:
     assert {original.cells[key] for key in outside} == {"pruned"}
 
 
+@pytest.mark.long
 def test_all_feasible_branches_are_tried_and_the_boundary_optimum_is_found() -> None:
     """The network is best at learning rate * epochs = 5 with many epochs. Cells of the infeasible branch are pruned,
     and a restored study continues identically.
@@ -222,6 +230,7 @@ def test_batch_under_constraints_equals_suggestions_in_turn() -> None:
         state, pending = one.state, np.concatenate([pending, each.point[None]])
 
 
+@pytest.mark.long
 def test_unconstrained_parameters_are_still_optimized() -> None:
     space = Space((*unit_space(2).axes, FloatAxis("z", 0.0, 1.0)), (Constraint("x0 + x1 <= 1"),))
     result = run(space, lambda u: float(u[0] + 0.5 * u[1] - 4.0 * (u[2] - 0.7) ** 2), 30)
@@ -244,6 +253,7 @@ def test_restarts_include_the_edges_of_the_feasible_set() -> None:
     assert min(np.abs(first - corner).max(axis=1).min() for corner in ([0.0, 0.7], [0.7, 0.0], [0.0, 0.0])) < 0.01
 
 
+@pytest.mark.long
 def test_second_optimum_in_a_corner_of_the_feasible_set_is_found() -> None:
     """Within 100 evaluations. The constraints keep both ends of Rosenbrock's valley: (0, 0), and the better (1, 1)."""
     box = (FloatAxis("x", -1.5, 1.5), FloatAxis("y", -0.5, 2.5))

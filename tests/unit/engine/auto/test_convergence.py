@@ -40,7 +40,7 @@ def optimised(instance: Instance, seed: int, steps: int, noise: float) -> tuple[
     [
         ("Branin", 40, 0.1, 3),
         pytest.param("Hartmann_3", 40, 0.02, 1, marks=pytest.mark.long),
-        ("Hartmann_6", 50, 0.3, 3),
+        pytest.param("Hartmann_6", 50, 0.3, 3, marks=pytest.mark.long),
         pytest.param("Levy_6", 60, 0.2, 2, marks=pytest.mark.long),
         pytest.param("Rosenbrock_2", 50, 1.0, 3, marks=pytest.mark.long),
     ],
@@ -60,6 +60,7 @@ def test_regret_after_a_short_run(name: str, steps: int, limit: float, succeed: 
     assert ratio < 1 / 5, (found, at_random)
 
 
+@pytest.mark.long
 def test_recommended_point_beats_the_best_observed_value() -> None:
     """60 random observations with noise of 0.3 of the function's standard deviation, on 30 functions of 1 to 3
     dimensions drawn from the prior. On average, the point with the best posterior mean has less regret than the one

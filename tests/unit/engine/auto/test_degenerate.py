@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.state.state import State
+from tests.samples import some
 from tests.unit.engine.auto.drive import run
 from tests.unit.engine.strategies import unit_space
 
@@ -31,7 +32,7 @@ def assert_finite(state: State) -> None:
     assert np.isfinite(auto.suggest(state, np.zeros((0, dimension))).point).all()
 
 
-@pytest.mark.parametrize("spacing", [0.0, 1e-16, 1e-12, 1e-8, 1e-4])
+@pytest.mark.parametrize("spacing", some([0.0, 1e-16, 1e-12, 1e-8, 1e-4], [0.0, 1e-12]))
 def test_repeated_and_nearly_repeated_points(spacing: float) -> None:
     """120 results at one point, or along a line of points so close that their rows are numerically equal: the model
     predicts their mean there, with its standard error."""

@@ -13,6 +13,7 @@ from adabkb_service.engine.auto.model import warp
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.axes import ChoiceAxis
 from adabkb_service.engine.space import Space
+from tests.samples import some
 from tests.unit.engine.strategies import unit_space
 
 NOTHING = np.zeros((0, 2))
@@ -32,7 +33,7 @@ def test_other_results_keep_their_resolution_next_to_an_outlier(outlier: float) 
     assert np.ptp(warp.fit(np.append(values, outlier)).forward(values)) > 1.0
 
 
-@pytest.mark.parametrize("penalty", [-1e6, -1e12, -1e15, -1e300])
+@pytest.mark.parametrize("penalty", some([-1e6, -1e12, -1e15, -1e300], [-1e15]))
 def test_search_recovers_from_a_penalty(penalty: float) -> None:
     """Training diverges at the fourth of 30 steps on a parabola; the search still finds the optimum."""
     state, best = auto.start(unit_space(2), Config(), 0), -np.inf
@@ -45,7 +46,7 @@ def test_search_recovers_from_a_penalty(penalty: float) -> None:
 
 
 @pytest.mark.parametrize("shape", [lambda x: x, np.exp, lambda x: -np.exp(x)], ids=["line", "exp", "-exp"])
-@pytest.mark.parametrize("value", [-1e300, 1e300, -1e100, 1e100])
+@pytest.mark.parametrize("value", some([-1e300, 1e300, -1e100, 1e100], [-1e300, 1e300]))
 def test_extreme_results_cause_no_overflow(shape: Callable[[float], float], value: float) -> None:
     """A warning would fail the test. Predictions stay finite, and suggestions continue."""
     rng = np.random.default_rng(0)

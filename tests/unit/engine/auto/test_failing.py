@@ -37,6 +37,7 @@ def share_of_failures(seed: int, steps: int = 80) -> float:
     return len(failed) / steps
 
 
+@pytest.mark.long
 def test_learning_where_evaluations_fail_reduces_failures(monkeypatch: pytest.MonkeyPatch) -> None:
     learned = [share_of_failures(seed) for seed in range(3)]
     monkeypatch.setattr(failures, "FEWEST", 10**9)

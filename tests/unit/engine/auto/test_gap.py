@@ -20,7 +20,8 @@ def hill(u: Array) -> float:
     return -20.0 * float(((u - 0.53) ** 2).sum())
 
 
-@pytest.mark.parametrize("functions", [12, pytest.param(40, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("functions", [12, 40])
 def test_gap_is_valid_on_functions_drawn_from_the_prior(functions: int) -> None:
     """Half of the functions have one dimension and half two, with lengthscales 0.15, 0.4 and 1, after 16 and 28 results
     (the gap is as of 15 and 27). In at least 33 of 40, no point is better than the recommended one by more than the gap
@@ -130,6 +131,7 @@ def test_untried_choice_keeps_the_gap_wide() -> None:
     assert open_gap is None or open_gap > 10.0 * closed
 
 
+@pytest.mark.long
 def test_reading_the_gap_changes_nothing() -> None:
     """For 45 results, one study reads the gap after each of them, and the other never. It changes only at checkpoints,
     and a restored study has the same gap.

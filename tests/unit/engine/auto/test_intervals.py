@@ -54,7 +54,8 @@ def test_intervals_have_their_nominal_coverage(functions: int) -> None:
     assert 0.85 <= covered[:, 1].mean() <= 0.95
 
 
-@pytest.mark.parametrize("functions", [20, pytest.param(40, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("functions", [20, 40])
 def test_intervals_near_and_far_from_the_best_point_have_their_coverage(functions: int) -> None:
     """Coverage is between 85% and 95% after 40 suggested points on noisy functions of 3 dimensions, both within 0.05 of
     the best point and more than 0.3 away from it. The search's own posterior covers less than 80% near it.

@@ -52,7 +52,8 @@ def assert_equal(one: State, other: State) -> None:
     assert one.warp == other.warp
 
 
-@pytest.mark.parametrize("space", [unit_space(2), MIXED], ids=["2-d", "mixed"])
+@pytest.mark.long
+@pytest.mark.parametrize("space", [unit_space(2), pytest.param(MIXED, marks=pytest.mark.long)], ids=["2-d", "mixed"])
 def test_preparing_changes_nothing(monkeypatch: pytest.MonkeyPatch, space: Space) -> None:
     """40 results, with a dictionary from the 21st on. One study prepares at random times, before or after 0 to 3
     suggestions; the other never does. Points, cells and all numbers are the same.
@@ -101,6 +102,7 @@ def test_second_prepare_call_computes_the_gap() -> None:
     assert computed >= 2
 
 
+@pytest.mark.long
 def test_study_restored_after_suggestions_learns_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Suggestions between results split the tree, but learning does not use these splits, although every cell is
     opened. Each of 30 results is observed by the study itself, by a prepared copy, and by a copy restored in between.
@@ -120,6 +122,7 @@ def test_study_restored_after_suggestions_learns_the_same(monkeypatch: pytest.Mo
         assert_equal(restored.state, result.state)
 
 
+@pytest.mark.long
 def test_hyperparameters_apply_from_the_next_result(searches: list[int]) -> None:
     """Beyond the size of a small study, hyperparameters are never fitted to the latest result. If a tenth of the
     results is new, they are fitted to all results but the latest.

@@ -237,6 +237,7 @@ print(view.ucb(at[:10], 1.0).shape)
 """
 
 
+@pytest.mark.long
 def test_out_of_memory_raises_and_the_next_call_works() -> None:
     """The process may allocate 64 MB more, but needs 320 MB for a matrix of 200,000 rows."""
     done = subprocess.run([sys.executable, "-c", NO_MEMORY], capture_output=True, text=True, check=True)
@@ -263,6 +264,7 @@ print([point.tobytes().hex() for point in result.points], result.state.surrogate
 """
 
 
+@pytest.mark.long
 def test_two_processes_compute_the_same_bits() -> None:
     """30 steps with refits: the points and the posterior."""
     first, second = (subprocess.run([sys.executable, "-c", RUN], capture_output=True, check=True) for _ in range(2))

@@ -47,6 +47,7 @@ def count_noisy(objective: Callable[[Array], float], noise: float) -> int:
     return sum(study_with_results(objective, noise, seed).seems_noisy for seed in range(SEEDS))
 
 
+@pytest.mark.long
 def test_noise_is_distinguished_from_roughness() -> None:
     """Noise of a tenth of the range is detected in at least two of three studies; without noise, in none."""
     assert count_noisy(bowl, 0.05) >= 2 * SEEDS // 3
@@ -64,6 +65,7 @@ def test_results_that_are_declared_exact_are_never_explained_by_noise() -> None:
     assert len(exact.model_axes) == 2
 
 
+@pytest.mark.long
 def test_quadratic_model_is_not_used_for_noisy_results() -> None:
     """The model suggests points in studies without noise, and none in studies with noise."""
     noisy = [state for state in states(0.05) if state.seems_noisy]
@@ -92,6 +94,7 @@ def has_model_point(state: State) -> bool:
     return quadratic.proposal(state, issued(state, nothing, nothing, nothing)) is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("direction", [-1.0, 1.0])
 def test_corner_is_suggested_when_noisy_results_increase_towards_it(direction: float) -> None:
     """The corner, which is not a centroid, is among 40 points of each study."""

@@ -66,6 +66,7 @@ def test_search_finds_the_front() -> None:
     assert auto.report(state).gap is None
 
 
+@pytest.mark.long
 def test_restored_state_makes_the_same_decisions() -> None:
     cells = {"0": "leaf"}
     state, points = run(24, cells=cells)
@@ -80,6 +81,7 @@ def test_restored_state_makes_the_same_decisions() -> None:
     assert others == [first, first]
 
 
+@pytest.mark.long
 def test_outcome_constraints_hold_with_several_objectives() -> None:
     state, points = run(24, LOW)
     kept = points[:, 0] <= 0.5
@@ -89,6 +91,7 @@ def test_outcome_constraints_hold_with_several_objectives() -> None:
     assert (found.points[:, 0] <= 0.5).all()
 
 
+@pytest.mark.long
 def test_front_under_constraints_is_found() -> None:
     """Feasible points are above the line from (0, 0.6) to (1, 0.4). The front is on it, between the points nearest to
     the two optima.

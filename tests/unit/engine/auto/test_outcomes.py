@@ -94,6 +94,7 @@ def test_constrained_optimum_is_found(study: Study) -> None:
     assert sum(study.feasible) >= 10
 
 
+@pytest.mark.long
 def test_optimum_under_a_constraint_and_a_bound_is_found() -> None:
     """At (0.3, 0.7), with -0.26. The bound alone would allow -0.18, and the constraint alone -0.25."""
     space = Space(unit_space(2).axes, (Constraint("x0 <= 0.3"),))
@@ -105,6 +106,7 @@ def test_optimum_under_a_constraint_and_a_bound_is_found() -> None:
     assert gap < 0.1
 
 
+@pytest.mark.long
 def test_small_feasible_region_is_found() -> None:
     """x - 2 y >= 0 and x + y <= 1: a triangle of a third of the square; its best point is (2/3, 1/3)."""
     found = Study((SUM, RATIO)).run(30)

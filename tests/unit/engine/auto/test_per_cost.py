@@ -99,6 +99,7 @@ def test_index_matches_the_formula_and_its_gradient() -> None:
         assert np.median(np.abs(gradient[:, axis] - slope)) < 1e-2
 
 
+@pytest.mark.long
 def test_cost_matters_less_as_the_budget_is_spent() -> None:
     study = Study(Config(metrics=COST, per_cost=True, cost_budget=60.0)).run(6)
     spent = sum(map(price, study.points))
@@ -129,6 +130,7 @@ def height(u: Array) -> float:
     return float(u[1])
 
 
+@pytest.mark.long
 def test_hypervolume_gain_is_divided_by_cost() -> None:
     """So cheap evaluations come first."""
     several = Config(objective=Metric("hills", goal=1.0), metrics=(Metric("height", goal=1.0), *COST), per_cost=True)
@@ -143,6 +145,7 @@ def test_hypervolume_gain_is_divided_by_cost() -> None:
     assert sum(map(price, study.points)) < 0.75 * sum(map(price, plain.points))
 
 
+@pytest.mark.long
 def test_suggestions_per_cost_satisfy_metric_bounds() -> None:
     """The bound cuts through both hills, and leaves the better half of each."""
     study = Study(Config(metrics=(Metric("height", lower=0.45), *COST), per_cost=True), other=height).run(25)

@@ -14,6 +14,7 @@ from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.search.search import Search, maximize_ucb
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.space import Space
+from tests.samples import some
 from tests.unit.engine.auto.drive import Run, run
 from tests.unit.engine.strategies import unit_space
 
@@ -47,7 +48,7 @@ def study_with_results(space: Space, *results: tuple[list[float], float], config
     return result
 
 
-@pytest.mark.parametrize("dimension", [3, 4])
+@pytest.mark.parametrize("dimension", some([3, 4], [3]))
 def test_points_on_known_plateaus_are_not_suggested(dimension: int) -> None:
     """Neither by the search, nor by a restart, nor by the quadratic model."""
     table = Table(dimension, 1)
@@ -77,6 +78,7 @@ def test_the_nearest_result_decides() -> None:
     assert found(result).hold(asked, 0).tolist() == [True, False, True]
 
 
+@pytest.mark.long
 def test_better_step_inside_another_one_is_found() -> None:
     """The equal results around the best step are farther from each other than from it."""
 

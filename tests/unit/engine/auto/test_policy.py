@@ -14,6 +14,7 @@ from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.space import Space
+from tests.samples import some
 from tests.unit.engine.auto.drive import Run, run
 from tests.unit.engine.auto.strategies import MIXED
 from tests.unit.engine.drive import record
@@ -165,7 +166,7 @@ def test_first_suggestion_is_the_centre(space: Space) -> None:
 
 
 @pytest.mark.parametrize("space", [unit_space(1), unit_space(3), MIXED], ids=["1-d", "3-d", "mixed"])
-@pytest.mark.parametrize("steps", [0, 3, 12])
+@pytest.mark.parametrize("steps", some([0, 3, 12], [12]))
 def test_batch_equals_single_suggestions(space: Space, steps: int) -> None:
     """8 suggestions from one call are different, and equal single suggestions with the earlier ones pending."""
     state = run(space, wave, steps).state
@@ -228,6 +229,7 @@ def test_study_of_failures_still_gets_new_points() -> None:
     assert (np.ptp(failed, axis=0) > 0.5).all()
 
 
+@pytest.mark.long
 def test_search_leaves_a_failing_region() -> None:
     """A peak of 3 whose upper half fails, with values up to 1.5 at its edge, and a hill of 1.6 elsewhere. Some of the
     first 30 evaluations fail, but fewer than a twentieth of the last 20, and the search finds the hill.
@@ -296,7 +298,7 @@ def assert_continue_identically(one: Run, other: Run, objective: Callable[[Array
 
 
 @pytest.mark.parametrize("space", [unit_space(2), MIXED], ids=["2-d", "mixed"])
-@pytest.mark.parametrize("steps", [0, pytest.param(3, marks=pytest.mark.long), 25])
+@pytest.mark.parametrize("steps", [*(pytest.param(steps, marks=pytest.mark.long) for steps in (0, 3)), 25])
 def test_restored_state_continues_identically(space: Space, steps: int) -> None:
     """Restored through JSON from record, cells, dictionary and learned parameters: the next ten suggestions and all
     numbers in between are bit-identical.
@@ -305,6 +307,7 @@ def test_restored_state_continues_identically(space: Space, steps: int) -> None:
     assert_continue_identically(result, result.restored(), wave)
 
 
+@pytest.mark.long
 def test_long_study_is_restored_between_two_checkpoints() -> None:
     """140 results, a few of them since the last checkpoint."""
     rng = np.random.default_rng(0)
@@ -316,7 +319,7 @@ def test_long_study_is_restored_between_two_checkpoints() -> None:
     assert_continue_identically(result, result.restored(), wave)
 
 
-@pytest.mark.parametrize("steps", [29, 30, 31, 36, 45])
+@pytest.mark.parametrize("steps", some([29, 30, 31, 36, 45], [31]))
 def test_state_restored_around_the_start_of_compression_continues_identically(
     monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:

@@ -101,6 +101,7 @@ def run_two_objectives(prior: Prior | None, steps: int) -> list[Array]:
     return points
 
 
+@pytest.mark.long
 def test_prior_with_several_objectives_guides_the_search_to_the_front() -> None:
     """The search begins at the prior, ignores it in the second step, and finds the front whether or not it is there."""
     good, wrong = Prior((Around(0, 0.4, 0.05), Around(1, 0.4, 0.05)), ()), CORNER

@@ -86,6 +86,7 @@ def draws() -> list[Draw]:
     ]
 
 
+@pytest.mark.long
 def test_pruning_keeps_the_optimum_of_functions_drawn_from_the_prior(draws: list[Draw]) -> None:
     """Cells are pruned in some runs. The cell of the function's best point is pruned in at most 1 of 20, with learned
     or known hyperparameters.

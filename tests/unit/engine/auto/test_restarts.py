@@ -140,7 +140,8 @@ def test_stalled_search_keeps_one_of_three_suggestions() -> None:
     assert np.ptp(np.array(result.points[60:]), axis=0).min() > 0.7
 
 
-@pytest.mark.parametrize("seeds", [(1,), pytest.param(range(4), marks=pytest.mark.long)], ids=["one", "four"])
+@pytest.mark.long
+@pytest.mark.parametrize("seeds", [(1,), range(4)], ids=["one", "four"])
 def test_restarts_find_a_peak_that_the_search_missed(monkeypatch: pytest.MonkeyPatch, seeds: Sequence[int]) -> None:
     """In three of four studies within 160 evaluations. Without restarts, three of four stay at the lower peak."""
     found = [run(unit_space(2), two_peaks, 160, seed=seed) for seed in seeds]
@@ -232,6 +233,7 @@ def test_state_restored_during_restarts_continues_identically(space: Space, obje
     assert restored.state.restarted_at == original.state.restarted_at
 
 
+@pytest.mark.long
 def test_state_restored_with_irrelevant_axes_continues_identically() -> None:
     original = run(unit_space(12), of_two_axes, 110)
     assert original.state.restarted_at is not None
@@ -244,6 +246,7 @@ def test_state_restored_with_irrelevant_axes_continues_identically() -> None:
     assert restored.state.restarted_at == original.state.restarted_at
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("space", "objective"), SPACES)
 def test_batches_equal_single_suggestions_during_restarts(space: Space, objective: object) -> None:
     assert callable(objective)

@@ -71,6 +71,7 @@ def test_children_partition_their_parent(grove: tuple[Domain, Tree, list[Box]]) 
                 assert len(values_of(part, axis)) == 1
 
 
+@pytest.mark.long
 @given(spaces(), st.data())
 def test_every_discrete_value_is_in_the_part_that_part_of_returns(space: Space, data: st.DataObject) -> None:
     """For every value of small axes and many values of large ones, down to single values."""
@@ -93,6 +94,7 @@ def test_every_discrete_value_is_in_the_part_that_part_of_returns(space: Space, 
         assert cuts <= size
 
 
+@pytest.mark.long
 @given(cells(), st.integers(0, 2**32))
 def test_find_returns_the_cell_that_contains_the_point(grove: tuple[Domain, Tree, list[Box]], seed: int) -> None:
     """For 20 points: the cell is a leaf, its box is the recorded one, and the point is within its ends."""
@@ -107,6 +109,7 @@ def test_find_returns_the_cell_that_contains_the_point(grove: tuple[Domain, Tree
         assert (point <= high).all()
 
 
+@pytest.mark.long
 @given(cells())
 def test_keys_identify_cells(grove: tuple[Domain, Tree, list[Box]]) -> None:
     """Keys are distinct, and give the recorded box bit for bit."""
@@ -119,6 +122,7 @@ def test_keys_identify_cells(grove: tuple[Domain, Tree, list[Box]]) -> None:
         assert (named.high == box.high).all()
 
 
+@pytest.mark.long
 @given(cells())
 def test_centroids_are_points_of_the_space_inside_their_cells(grove: tuple[Domain, Tree, list[Box]]) -> None:
     """A centroid survives decoding and encoding, is in its cell, and ``find`` returns its cell or a descendant."""
@@ -164,6 +168,7 @@ def test_cells_recorded_by_a_run_restore_its_tree(steps: int) -> None:
     assert grown({}).size == 1
 
 
+@pytest.mark.long
 @given(spaces())
 def test_cells_of_one_value_are_not_split(space: Space) -> None:
     """``can_be_cut`` is false exactly along axes of one value, and for intervals that are too narrow."""

@@ -14,6 +14,7 @@ from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.model import warp
 from adabkb_service.engine.auto.model.warp import Warp
 from adabkb_service.engine.auto.policy import auto
+from tests.samples import some
 from tests.unit.engine.auto.drive import Run, run
 from tests.unit.engine.drive import record
 from tests.unit.engine.strategies import unit_space
@@ -134,7 +135,7 @@ def wave(u: Array) -> float:
     return float(np.sin(6 * u[0]) + u[1])
 
 
-@pytest.mark.parametrize("outlier", [-1e6, -1e9, 1e6])
+@pytest.mark.parametrize("outlier", some([-1e6, -1e9, 1e6], [-1e6]))
 def test_an_outlier_hardly_changes_predictions_elsewhere(outlier: float) -> None:
     """A result of 1e6 in a corner and 40 values near 1. Farther than half the box from it, the error of predictions is
     below a fifth of the function's standard deviation; without the outlier, below a twentieth.
@@ -181,7 +182,9 @@ def test_units_of_a_power_of_two_change_no_bit() -> None:
         assert (getattr(other, name) == 2.0**20 * getattr(one, name)).all()
 
 
-@pytest.mark.parametrize(("scale", "offset"), [(1e6, 1e9), (1e-200, 0.0), (1e250, -1e250), (3.0, 7.0)])
+@pytest.mark.parametrize(
+    ("scale", "offset"), some([(1e6, 1e9), (1e-200, 0.0), (1e250, -1e250), (3.0, 7.0)], [(1e250, -1e250), (3.0, 7.0)])
+)
 def test_units_change_no_suggestion(scale: float, offset: float) -> None:
     """Results in other units: the same 20 cells, and predictions in the new units up to rounding."""
     plain, scaled = together(1.0, 0.0, 20), together(scale, offset, 20)
