@@ -112,7 +112,9 @@ def test_demo_tunes_with_two_processes_and_its_links_work(demo: Demo) -> None:
         paths = re.findall(r"http://127.0.0.1:8000(/[^\s\"]+)", output)
         assert len(paths) >= 4
         for path in paths:
-            answer = httpx.get(f"{address}{path.rstrip('.,')}", headers={"Accept": "*/*, text/html"}, timeout=TIMEOUT_SECONDS)
+            answer = httpx.get(
+                f"{address}{path.rstrip('.,')}", headers={"Accept": "*/*, text/html"}, timeout=TIMEOUT_SECONDS
+            )
             assert answer.status_code == 200, path
 
 
