@@ -518,7 +518,8 @@ class TrialCalls:
             attempt: as in ``observe``.
 
         Raises:
-            Conflict: the lease is lost, because another worker holds the trial or the trial has ended.
+            Conflict: the lease is lost: the trial has ended or was released, another worker holds it, or the attempt
+                has exceeded ``max_runtime_seconds``.
         """
         lease = {} if lease_seconds is None else {"lease_seconds": lease_seconds}
         return self._lease("heartbeat", trial, attempt, lease, key=None)  # the request is idempotent

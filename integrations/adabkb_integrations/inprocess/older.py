@@ -13,7 +13,8 @@ from adabkb_service.engine.older import Older, holds
 
 
 def older_of(searches: Sequence[Found], domain: Domain, measured: Measurements) -> tuple[Older, ...]:
-    """Return the results of earlier searches in the space of a new one, each for every objective that it has measured.
+    """Return the results of earlier searches in the space of a new one: for each search, one entry per objective of the
+    new one that it has measured.
 
     Raises:
         TypeError: one is not the result of ``minimize`` or ``maximize``.
@@ -60,7 +61,8 @@ def _snapshot(
 
 
 def _position(trial: Evaluated, shared: tuple[int, ...], domain: Domain) -> Position | None:
-    """Return the position of a trial along shared axes, the middle of an inactive one; None if it is outside of one."""
+    """Return the position of a trial along the shared axes, in the middle along inactive ones; None if the trial is
+    outside the range of any of them."""
     values, axes, rest = domain.values(trial.parameters), domain.space.axes, domain.space.activity.rest
     if values is None or not all(holds(axes[k], values[axes[k].name]) for k in shared if axes[k].name in values):
         return None

@@ -19,7 +19,7 @@ ROWS = 1000
 
 
 def copy(source: Database, target: Database) -> dict[str, int]:
-    """Copy a snapshot of all tables to a database with the same schema and no rows.
+    """Copy a snapshot of all tables except ``servers`` to a database with the same schema and no rows in them.
 
     Other processes may use the source meanwhile.
 
