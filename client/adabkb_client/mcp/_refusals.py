@@ -48,7 +48,7 @@ NO_TRIAL = {
     "paused": "The study is paused. resume() continues it.",
     "no_plate_left": "The budget allows no other plate, but the last one has room: call suggest with plate='open', and "
     "with no values in fixed and context that differ from those of the last plate.",
-    "plate_full": "The plate has no room for more trials. Call again for the next one.",
+    "plate_full": "The plate has no room for more trials. Call again for the next plate.",
     "pending_limit": "Too many trials have no result yet. Report one of them first: trials(state='active').",
 }
 """Why a study issues no trial, with the remedy, by reason."""

@@ -17,8 +17,9 @@ def older_of(searches: Sequence[Found], domain: Domain, measured: Measurements) 
     new one that it has measured.
 
     Raises:
-        TypeError: one is not the result of ``minimize`` or ``maximize``.
-        ValueError: one has no parameter or objective in common with the new search, or too few results in its space.
+        TypeError: an earlier search is not the result of ``minimize`` or ``maximize``.
+        ValueError: an earlier search has no parameter or objective in common with the new one, or too few results in
+            the space of the new one.
     """
     if isinstance(searches, Found):
         raise TypeError("transfer_from must be a list of results of earlier searches, such as [found]")

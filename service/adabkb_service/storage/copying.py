@@ -50,7 +50,7 @@ def duplicate(source: Database, file: Path) -> None:
 
 
 def row_counts(database: Database) -> dict[str, int]:
-    """Table -> number of rows, for each table that is not empty."""
+    """Table -> number of rows, for each table except ``servers`` that is not empty."""
     with database.reading() as connection:
         there = inspect(connection).get_table_names()
         tables = [table for table in COPIED if table.name in there]
