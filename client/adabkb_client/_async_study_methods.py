@@ -115,7 +115,7 @@ class AsyncStudy:
         None removes a limit. A study whose budget is used up continues when you raise it. A study that ended for lack
         of improvement continues when you remove or relax ``stop``.
 
-        Results inside the edited space still count. The others are kept, but do not count. See the guide "Editing a
+        Results inside the edited space still count. The others are kept, but do not count. See the guide "Edit a
         running study's space".
 
         Args:
@@ -202,7 +202,8 @@ class AsyncStudy:
 
         Raises:
             Invalid: the catalogue or a row does not exist, or a new row exists already.
-            TypeError: the new rows are not a ``Catalogue``, or the others are a string instead of a list.
+            TypeError: the new rows are not a ``Catalogue``, or ``withdraw`` or ``restore`` is a string instead of
+                a list.
         """
         return await self._transport.perform(
             self._calls.change_catalogue(parameter, add=add, withdraw=withdraw, restore=restore)
@@ -422,9 +423,9 @@ class AsyncStudy:
         """Import results and failures. They do not count towards the budget, failures do not pause the study, and a
         repeated import stores nothing twice.
 
-        An invalid row does not affect the others. A row is skipped as repeated if the log has a result without a trial
-        that has the same parameters and plate, and at least its numbers. A result that lacks some of the row's numbers
-        gets them. Rows that occur twice in one source are both stored.
+        An invalid row does not affect the others. A row is skipped as repeated if the log has a result for the same
+        parameters and plate that belongs to no trial and has all numbers of the row. If it lacks some of them, they are
+        added to it. Rows that occur twice in one source are both stored.
 
         Args:
             source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs openpyxl), a
@@ -484,8 +485,9 @@ class AsyncStudy:
             feasible_probability: required probability that the model's point satisfies the outcome constraints; by
                 default 0.95.
             context: values of all context parameters, if the study has any, or "latest" for those of the latest
-                result. The model's point is then the best one in this context, whether evaluated or not. Without the
-                context, there is no such point. With several objectives, the model's front is the one in this context.
+                result. The model's point is then the best one in this context, whether evaluated or not. In a
+                study with context parameters, there is no such point without this argument. With several objectives,
+                the model's front is the one in this context.
 
         Raises:
             Invalid: a probability is given but the study has no outcome constraints, or the context does not fit the
@@ -506,7 +508,8 @@ class AsyncStudy:
             feasible_probability: required probability that the model's points satisfy the outcome constraints; by
                 default 0.95.
             context: values of all context parameters, if the study has any, or "latest" for those of the latest
-                result. The model's front is the one in this context; without the context it is empty.
+                result. The model's front is the one in this context; in a study with context parameters, it is empty
+                without this argument.
 
         Raises:
             Invalid: the study has one objective, a probability is given but there are no outcome constraints, or the
@@ -630,7 +633,8 @@ class AsyncStudy:
         Raises:
             Invalid: the metrics differ from the study's.
             ValueError, TypeError: a number is not finite, or not a number; or the trial belongs to another study.
-            Conflict: this attempt of the trial already has another value.
+            Conflict: this attempt of the trial already has another value or was reported as failed, or the trial was
+                stopped.
             ResultKept: the server could not be reached for longer than the client's ``retry_for``, or did not say
                 whether it stored the result. The result is kept on disk, and is sent when a client on this machine
                 next reaches the server.
@@ -716,6 +720,9 @@ class AsyncStudy:
             reason: the reason, for the log.
             seconds: as in ``observe``.
             attempt: as in ``observe``.
+
+        Raises:
+            Conflict: the trial is completed or was stopped, or the attempt is not the current one.
         """
         return await self._transport.perform(self._calls.fail(trial, reason, seconds=seconds, attempt=attempt))
 
@@ -794,7 +801,8 @@ class AsyncStudy:
             attempt: as in ``observe``.
 
         Raises:
-            Conflict: the lease is lost, because another worker holds the trial or the trial has ended.
+            Conflict: the lease is lost: the trial has ended or was released, another worker holds it, or the attempt
+                has exceeded ``max_runtime_seconds``.
         """
         return await self._transport.perform(self._calls.heartbeat(trial, lease_seconds=lease_seconds, attempt=attempt))
 
@@ -807,6 +815,9 @@ class AsyncStudy:
             trial: the trial, or its number.
             reason: why the attempt has no result, for the log.
             attempt: as in ``observe``.
+
+        Raises:
+            Conflict: the trial has ended, or another worker holds it.
         """
         return await self._transport.perform(self._calls.release(trial, reason, attempt=attempt))
 
@@ -841,7 +852,9 @@ class AsyncStudy:
         Nothing changes if the trial is waiting or active. The log keeps the reason.
 
         Raises:
-            Conflict: the trial has a result, or the budget has no room for a withdrawn trial.
+            Conflict: the trial has a result or was stopped, it cannot be issued (its point is outside the edited space
+                or between steps, or its place on a plate is taken), the study has converged, or the budget has no room
+                for the trial.
         """
         return await self._transport.perform(self._calls.retry(trial, reason))
 

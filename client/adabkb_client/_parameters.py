@@ -215,7 +215,8 @@ class Categorical:
     ) -> Self:
         """Read choices and descriptors from a table: choices from the first column, a descriptor from each further one.
 
-        ``read_choices`` describes the format of the file.
+        The file is as in ``Catalogue.from_csv``: CSV in UTF-8, with cells separated by commas, semicolons or tabs, or
+        Excel, with a header.
 
         Raises:
             ValueError: the table does not have this form; the message gives the line and the column.
@@ -324,7 +325,7 @@ class Catalogue:
         """Read the rows of a table from a CSV or Excel file with a header.
 
         Args:
-            path: the file, in UTF-8; cells are separated by commas, semicolons or tabs.
+            path: the file. A CSV file is in UTF-8, and its cells are separated by commas, semicolons or tabs.
             name: the column that names the rows; the first one by default.
             descriptors: the columns that describe the rows; by default all other columns of numbers. A column of
                 strings that is named here becomes one column of 0 and 1 for each string.
@@ -523,8 +524,8 @@ def _in_order(kind: str, values: Iterable[Choice]) -> tuple[Choice, ...]:
         raise TypeError(f"{kind}({values!r}) would be one value per letter; give a list: {kind}([{values!r}])")
     if isinstance(values, Set):
         raise TypeError(
-            f"{kind} takes a list, not a set: the order of a set may differ between processes, but the order of a "
-            "study is fixed"
+            f"{kind} takes a list, not a set: the order of a set may differ between processes, but the order of the "
+            "values in a study is fixed"
         )
     if isinstance(values, Mapping) or not isinstance(values, Iterable):
         raise TypeError(f"{kind} takes a list of values, not {values!r}")

@@ -86,7 +86,7 @@ class StudyCalls(TrialCalls):
         None removes a limit. A study whose budget is used up continues when you raise it. A study that ended for lack
         of improvement continues when you remove or relax ``stop``.
 
-        Results inside the edited space still count. The others are kept, but do not count. See the guide "Editing a
+        Results inside the edited space still count. The others are kept, but do not count. See the guide "Edit a
         running study's space".
 
         Args:
@@ -139,7 +139,8 @@ class StudyCalls(TrialCalls):
 
         Raises:
             Invalid: the catalogue or a row does not exist, or a new row exists already.
-            TypeError: the new rows are not a ``Catalogue``, or the others are a string instead of a list.
+            TypeError: the new rows are not a ``Catalogue``, or ``withdraw`` or ``restore`` is a string instead of
+                a list.
         """
         for name, rows in (("withdraw", withdraw), ("restore", restore)):
             if isinstance(rows, str):
@@ -398,9 +399,9 @@ class StudyCalls(TrialCalls):
         """Import results and failures. They do not count towards the budget, failures do not pause the study, and a
         repeated import stores nothing twice.
 
-        An invalid row does not affect the others. A row is skipped as repeated if the log has a result without a trial
-        that has the same parameters and plate, and at least its numbers. A result that lacks some of the row's numbers
-        gets them. Rows that occur twice in one source are both stored.
+        An invalid row does not affect the others. A row is skipped as repeated if the log has a result for the same
+        parameters and plate that belongs to no trial and has all numbers of the row. If it lacks some of them, they are
+        added to it. Rows that occur twice in one source are both stored.
 
         Args:
             source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs openpyxl), a
@@ -461,8 +462,9 @@ class StudyCalls(TrialCalls):
             feasible_probability: required probability that the model's point satisfies the outcome constraints; by
                 default 0.95.
             context: values of all context parameters, if the study has any, or "latest" for those of the latest
-                result. The model's point is then the best one in this context, whether evaluated or not. Without the
-                context, there is no such point. With several objectives, the model's front is the one in this context.
+                result. The model's point is then the best one in this context, whether evaluated or not. In a
+                study with context parameters, there is no such point without this argument. With several objectives,
+                the model's front is the one in this context.
 
         Raises:
             Invalid: a probability is given but the study has no outcome constraints, or the context does not fit the
@@ -484,7 +486,8 @@ class StudyCalls(TrialCalls):
             feasible_probability: required probability that the model's points satisfy the outcome constraints; by
                 default 0.95.
             context: values of all context parameters, if the study has any, or "latest" for those of the latest
-                result. The model's front is the one in this context; without the context it is empty.
+                result. The model's front is the one in this context; in a study with context parameters, it is empty
+                without this argument.
 
         Raises:
             Invalid: the study has one objective, a probability is given but there are no outcome constraints, or the

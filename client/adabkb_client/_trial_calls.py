@@ -331,7 +331,8 @@ class TrialCalls:
         Raises:
             Invalid: the metrics differ from the study's.
             ValueError, TypeError: a number is not finite, or not a number; or the trial belongs to another study.
-            Conflict: this attempt of the trial already has another value.
+            Conflict: this attempt of the trial already has another value or was reported as failed, or the trial was
+                stopped.
             ResultKept: the server could not be reached for longer than the client's ``retry_for``, or did not say
                 whether it stored the result. The result is kept on disk, and is sent when a client on this machine
                 next reaches the server.
@@ -404,6 +405,9 @@ class TrialCalls:
             reason: the reason, for the log.
             seconds: as in ``observe``.
             attempt: as in ``observe``.
+
+        Raises:
+            Conflict: the trial is completed or was stopped, or the attempt is not the current one.
         """
         failure = {"state": "failed"}
         return self._settle(trial, failure if reason is None else {**failure, "reason": reason}, seconds, attempt)
@@ -518,7 +522,8 @@ class TrialCalls:
             attempt: as in ``observe``.
 
         Raises:
-            Conflict: the lease is lost, because another worker holds the trial or the trial has ended.
+            Conflict: the lease is lost: the trial has ended or was released, another worker holds it, or the attempt
+                has exceeded ``max_runtime_seconds``.
         """
         lease = {} if lease_seconds is None else {"lease_seconds": lease_seconds}
         return self._lease("heartbeat", trial, attempt, lease, key=None)  # the request is idempotent
@@ -532,6 +537,9 @@ class TrialCalls:
             trial: the trial, or its number.
             reason: why the attempt has no result, for the log.
             attempt: as in ``observe``.
+
+        Raises:
+            Conflict: the trial has ended, or another worker holds it.
         """
         given = {} if reason is None else {"reason": reason}
         _note_sending(trial)
@@ -579,7 +587,9 @@ class TrialCalls:
         Nothing changes if the trial is waiting or active. The log keeps the reason.
 
         Raises:
-            Conflict: the trial has a result, or the budget has no room for a withdrawn trial.
+            Conflict: the trial has a result or was stopped, it cannot be issued (its point is outside the edited space
+                or between steps, or its place on a plate is taken), the study has converged, or the budget has no room
+                for the trial.
         """
         number = self._reference(trial)["trial"]
         body = {} if reason is None else {"reason": reason}

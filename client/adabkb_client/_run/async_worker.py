@@ -74,7 +74,7 @@ class _IO:
         self._calling_back = asyncio.Lock()
 
     async def lease(self, wait: float) -> AsyncLeasedTrial | None:
-        if not self._state.may_take():  # then no other task should ask for a trial for this one
+        if not self._state.may_take():  # before _idle counts this task, so that no other task leases a trial for it
             return None
         self._idle += 1
         try:
@@ -88,7 +88,7 @@ class _IO:
                 leased = AsyncLeasedTrial(self._study, self._spare.pop())
                 self._state.took(leased)
                 return leased
-        finally:  # at once, before the next task asks, which would lease a trial for this one
+        finally:  # without an await in between: the next task to ask would lease a trial for this one, too
             self._idle -= 1
 
     async def _ask(self, wait: float) -> None:
@@ -113,7 +113,7 @@ class _IO:
                 self._spare = await asked
             raise
         except (ConnectionFailed, Unavailable):
-            if not self._over.is_set():  # otherwise it was not retried
+            if not self._over.is_set():  # after the end of the run, calls are not retried, so the error means nothing
                 raise
 
     async def release_spare(self) -> None:
@@ -185,7 +185,7 @@ def _cancelled_by_signals() -> Iterator[None]:
     """Make SIGTERM and SIGINT cancel the block, so that leases are released, and then end the program.
 
     As in the blocking client, this works only in the main thread of a program without its own handlers.
-    ``asyncio.run`` has one for SIGINT.
+    ``asyncio.run`` has its own handler for SIGINT, which then stays and also cancels the block.
     """
     loop, task, received = asyncio.get_running_loop(), asyncio.current_task(), list[signal.Signals]()
 

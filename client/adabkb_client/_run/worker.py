@@ -129,7 +129,7 @@ class _Crew:
 
     def lease(self, wait: float) -> LeasedTrial | None:
         """Request a trial, for which the server may wait; None if this run needs no further one."""
-        if not self.state.may_take():  # then no other thread should ask for a trial for this one
+        if not self.state.may_take():  # before _idle counts this thread, so that no other leases a trial for it
             return None
         with self._lock:
             self._idle += 1
@@ -144,7 +144,7 @@ class _Crew:
                 trial = self._spare.pop()
                 self.state.took(trial)
                 return trial
-            finally:  # before the next thread asks, which would lease a trial for this one
+            finally:  # while the lock is held: the next thread to ask would lease a trial for this one, too
                 with self._lock:
                     self._idle -= 1
 
@@ -167,7 +167,7 @@ class _Crew:
             with self._lock:
                 self._leased.update(self._spare)
         except (ConnectionFailed, Unavailable):
-            if not self.over.is_set():  # otherwise it was not retried
+            if not self.over.is_set():  # after the end of the run, calls are not retried, so the error means nothing
                 raise
         finally:
             with self._lock:
@@ -190,8 +190,8 @@ class _Crew:
 
         A function in a thread cannot be interrupted; if it still returns a result, the result is stored. Worker
         processes are killed, and evaluations on a cluster are cancelled. An outcome that is being sent is awaited. So
-        is the answer to a request for a trial, which the server may be issuing: without it, the trial would stay
-        leased.
+        is the answer to a request for a trial, which the server may be issuing: without the answer, the trial would
+        stay leased.
         """
         self._abandoned = True
         self.over.set()

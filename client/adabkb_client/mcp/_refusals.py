@@ -46,8 +46,9 @@ NO_TRIAL = {
     "no_gain": "The last results were no better. Report the results that are still missing; then recommendation() is "
     "the result.",
     "paused": "The study is paused. resume() continues it.",
-    "no_plate_left": "The budget allows no other plate. The last plate has room: give plate open, and no other values.",
-    "plate_full": "The plate has no room for more trials. Call again for the next one.",
+    "no_plate_left": "The budget allows no other plate, but the last one has room: call suggest with plate='open', and "
+    "with no values in fixed and context that differ from those of the last plate.",
+    "plate_full": "The plate has no room for more trials. Call again for the next plate.",
     "pending_limit": "Too many trials have no result yet. Report one of them first: trials(state='active').",
 }
 """Why a study issues no trial, with the remedy, by reason."""
@@ -119,7 +120,7 @@ def _place(location: Sequence[str | int]) -> str:
 
 
 def _sentence(field_error: Mapping[str, Any]) -> str:
-    kinds = {"missing": "is required", "extra_forbidden": "is not an argument of it; leave it out"}
+    kinds = {"missing": "is required", "extra_forbidden": "is not an argument of this tool; leave it out"}
     told = str(kinds.get(field_error["type"], field_error["msg"]))
     return told.replace("Input should", "must").replace("must match pattern", "must match the pattern")
 

@@ -13,11 +13,13 @@ from adabkb_service.engine.older import Older, holds
 
 
 def older_of(searches: Sequence[Found], domain: Domain, measured: Measurements) -> tuple[Older, ...]:
-    """Return the results of earlier searches in the space of a new one, each for every objective that it has measured.
+    """Return the results of earlier searches in the space of a new one: for each search, one entry per objective of the
+    new one that it has measured.
 
     Raises:
-        TypeError: one is not the result of ``minimize`` or ``maximize``.
-        ValueError: one has no parameter or objective in common with the new search, or too few results in its space.
+        TypeError: an earlier search is not the result of ``minimize`` or ``maximize``.
+        ValueError: an earlier search has no parameter or objective in common with the new one, or too few results in
+            the space of the new one.
     """
     if isinstance(searches, Found):
         raise TypeError("transfer_from must be a list of results of earlier searches, such as [found]")
@@ -60,7 +62,8 @@ def _snapshot(
 
 
 def _position(trial: Evaluated, shared: tuple[int, ...], domain: Domain) -> Position | None:
-    """Return the position of a trial along shared axes, the middle of an inactive one; None if it is outside of one."""
+    """Return the position of a trial along the shared axes, in the middle along inactive ones; None if the trial is
+    outside the range of any of them."""
     values, axes, rest = domain.values(trial.parameters), domain.space.axes, domain.space.activity.rest
     if values is None or not all(holds(axes[k], values[axes[k].name]) for k in shared if axes[k].name in values):
         return None

@@ -27,7 +27,7 @@ def axis(
 
     Raises:
         TypeError: the distribution is of an unknown kind.
-        ValueError: a periodic parameter is no float on a linear scale, or has a step.
+        ValueError: a periodic parameter is not a float on a linear scale, or has a step.
     """
     is_periodic = name in periodic
     if is_periodic and not (

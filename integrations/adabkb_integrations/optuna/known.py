@@ -60,8 +60,8 @@ def earlier_studies(studies: Sequence[Study]) -> tuple[Earlier, ...]:
     """Return earlier studies.
 
     Raises:
-        TypeError: they are not a sequence of studies of Optuna.
-        ValueError: one has too few complete trials.
+        TypeError: ``studies`` is not a sequence of studies of Optuna.
+        ValueError: a study has too few complete trials.
     """
     if isinstance(studies, str) or not isinstance(studies, Sequence):
         raise TypeError(f"transfer_from must be a list of studies of Optuna, such as [study], not {studies!r}")

@@ -82,8 +82,8 @@ class AdaBKBSampler(BaseSampler):
     Raises:
         ValueError: ``noise_std`` is negative, a constraint cannot be parsed, or an earlier study has too few trials;
             or, when sampling, ``noise_std`` has another number of values than the study has objectives, an earlier
-            study has another number of them, there are more than four, a belief does not fit its parameter, a parameter
-            cannot be periodic, or no point satisfies the constraints.
+            study has another number of objectives, there are more than four objectives, a belief does not fit its
+            parameter, a parameter cannot be periodic, or no point satisfies the constraints.
     """
 
     def __init__(

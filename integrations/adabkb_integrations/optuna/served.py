@@ -1,4 +1,5 @@
-"""Objectives written for Optuna, evaluated for a study on a server, whose early-stopping rule replaces the pruner."""
+"""Objectives written for Optuna, evaluated for a study on a server. The early-stopping rule of the study replaces the
+pruner."""
 
 from __future__ import annotations
 
@@ -26,7 +27,10 @@ class ServedTrial(FixedTrial):
         """Report an intermediate value; the server answers whether to stop.
 
         Raises:
-            adabkb_client.Invalid: the step is not increasing, or exceeds ``max_steps`` of the study's early_stopping.
+            adabkb_client.Invalid: the step is smaller than that of the previous report, or exceeds ``max_steps`` of the
+                study's early_stopping.
+            adabkb_client.Conflict: another value was reported at this step, or the attempt no longer holds the trial,
+                or the trial has ended.
         """
         self.last = float(value)
         self._leased.report(step, self.last)

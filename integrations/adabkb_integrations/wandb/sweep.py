@@ -24,7 +24,8 @@ def sweep(
         settings: as in ``Client.create_study``.
 
     Raises:
-        ValueError: the configuration has a method, a rule or a distribution that studies do not support.
+        ValueError: the configuration has ``early_terminate`` (give ``early_stopping`` instead), a parameter without
+            values, or a method or distribution that studies do not support.
     """
     method = config.get("method", "bayes")
     if method not in ("bayes", "random"):

@@ -67,7 +67,7 @@ def _login(config: ProviderConfig) -> list[Finding]:
     try:
         asyncio.run(Provider(config).discover())
     except ProviderUnavailable as error:
-        return [Finding(None, str(error), "without it, only tokens work", "login")]
+        return [Finding(None, str(error), "until this is solved, only tokens work", "login")]
     return []
 
 
@@ -121,7 +121,7 @@ def backup(
     part.replace(file)
     backups.seal(file)
     if copied is not None and other is not None:
-        _warn_of_additions(other, f"{file}; pg_dump copies it, too")
+        _warn_of_additions(other, f"{file}; to copy that data, too, use pg_dump")
     if folder is not None and keep is not None:
         for old in sorted(folder.glob("adabkb-????????T??????.??????Z.db"))[:-keep]:
             old.unlink()
@@ -199,7 +199,7 @@ def _copied(source_url: str, target_url: str, *, exactly: bool = True) -> dict[s
 
 
 def _told(rows: dict[str, int]) -> str:
-    """Describe the rows in terms of the interface, or by the names of the tables."""
+    """Name the kinds of rows that users know (studies, tokens, trash, audit) or, if there are none, all tables."""
     told: list[str] = [name for name in ("studies", "tokens", "trash", "audit") if name in rows]
     return ", ".join(f"{name} ({rows[name]})" for name in told or sorted(rows))
 

@@ -48,7 +48,7 @@ class Worker(uvicorn.Server):
         self._reporting: asyncio.Task[None] | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop. Servers take over pending requests for a trial."""
+        """Stop. Requests that wait for a trial go back to the servers, which then perform them."""
         self._app.state.service.stopping.set()
         super().handle_exit(sig, frame)
 

@@ -31,7 +31,8 @@ def fixed_points(space: Space, seed: int, grid: int | None, sample: int | None) 
     Args:
         space: the space of the study.
         seed: the seed of the study.
-        grid: number of points per axis of a grid. An axis of choices, or with fewer values, contributes all its values.
+        grid: number of points per axis of a grid. An axis of choices, or one with fewer values than this, contributes
+            all its values.
         sample: number of points to draw uniformly, from the grid if there is one, else from the unit cube.
 
     Returns:

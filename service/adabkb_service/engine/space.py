@@ -1,5 +1,5 @@
-"""The search space, which maps named parameters to positions in the unit cube and back. The parameters identify a
-point.
+"""The search space, which maps named parameters to positions in the unit cube and back. A point is identified
+by its parameters, not by its position.
 
 A point has only active parameters. Along the other axes, its position is at rest (see ``conditions``). Positions cover
 the whole product of the axes; ``feasible`` determines which of them satisfy the constraints.

@@ -88,7 +88,8 @@ class ContainerWriter:
 def container_writer(
     database: Database, container: str, clock: Callable[[], datetime], pace: Pace | None = None
 ) -> Iterator[ContainerWriter]:
-    """A container to fill within the block. If the block raises, any server may remove the content."""
+    """A writer of a new container, to be filled within the block. If the block raises, any server may remove the
+    content."""
     begun = ContainerWriter(database, container, clock, pace or Pace())
     try:
         yield begun

@@ -19,7 +19,7 @@ ROWS = 1000
 
 
 def copy(source: Database, target: Database) -> dict[str, int]:
-    """Copy a snapshot of all tables to a database with the same schema and no rows.
+    """Copy a snapshot of all tables except ``servers`` to a database with the same schema and no rows in them.
 
     Other processes may use the source meanwhile.
 
@@ -50,7 +50,7 @@ def duplicate(source: Database, file: Path) -> None:
 
 
 def row_counts(database: Database) -> dict[str, int]:
-    """Table -> number of rows, for each table that is not empty."""
+    """Table -> number of rows, for each table except ``servers`` that is not empty."""
     with database.reading() as connection:
         there = inspect(connection).get_table_names()
         tables = [table for table in COPIED if table.name in there]

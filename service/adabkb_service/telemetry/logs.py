@@ -15,7 +15,7 @@ from adabkb_service.errors import masked
 Form = Literal["text", "json"]
 
 FACTS: ContextVar[dict[str, Any]] = ContextVar("facts")
-"""Facts about the current request: its id, address, user, study and trial."""
+"""Facts about the current request: its id, address, user, study, trial and, if traces are configured, trace."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _PLAIN = re.compile(r"[\w.:@,/+-]+")

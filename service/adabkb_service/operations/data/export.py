@@ -68,7 +68,7 @@ def csv_curves(service: Service, study_id: str) -> Iterator[str]:
 
 
 def csv_rows(service: Service, study_id: str, *, has_commas: bool = False, in_words: bool = False) -> Iterator[str]:
-    """Yield the trials and the results as CSV, in the format of ``table``, perhaps with decimal commas and in words.
+    """Yield the trials and the results as CSV. ``has_commas`` and ``in_words`` are as in ``table.write``.
 
     Raises:
         StudyNotFound: the study does not exist; raised before the first line.
@@ -153,7 +153,8 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
 
 
 def event_line(event: EventRow) -> str:
-    """Return the line of an event in an export. A report contains the SHA-256 hash of these lines."""
+    """Return the line of an event in an export. The report about a study (``export_report``) contains the
+    SHA-256 hash of these lines."""
     return json.dumps({"type": "event", **render.event(event).model_dump(mode="json")}, ensure_ascii=False) + "\n"
 
 

@@ -26,7 +26,8 @@ Point = Mapping[str, Any]
 MAX_COMBINATIONS = 10_000
 """The maximum number of combinations. ``coverage.js`` asks for no more."""
 INSET = 1e-6
-"""The share of a part, or of a step, that is left out at its edges."""
+"""The share of a part of a real interval that is left out at its edges. On axes with steps, an edge this near to a
+value, as a share of the step, counts as equal to it."""
 
 
 def excluded(space: Space, names: Sequence[str], edges: Sequence[Sequence[float]]) -> list[bool]:

@@ -37,7 +37,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("suggest", {"study": "s", "count": "three"}, "count: must be a valid integer"),
     ("suggest", {"count": 1}, "study: is required"),
     ("suggest", {"study": "no such/id"}, "study: "),
-    ("suggest", {"study": "s", "cuont": 2}, "cuont: is not an argument of it"),
+    ("suggest", {"study": "s", "cuont": 2}, "cuont: is not an argument of this tool"),
     ("suggest", {"study": "s", "fixed": {"x": 7}}, "fixed.x: "),
     ("suggest", {"study": "s", "key": "two words"}, "key: "),
     ("observe", {"study": "s", "trial": 1}, "value: "),

@@ -39,7 +39,7 @@ W = TypeVar("W", Surrogate, Surrogate | Transferred)
 FAILED_QUANTILE = 0.25
 """The quantile of the results so far that stands for the value of a failed point."""
 FAILED_NOISE = 0.1
-"""Noise ratio of a failed point."""
+"""The noise ratio nu of a failed point (see ``Hyperparameters``): its noise variance over sigma_f^2."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,9 @@ def search_view(
     state: State, objective: Surrogate, warp: Warp, values: Array, out: Issued, within: Slice | None = None
 ) -> SearchView:
     """Return the view for results, (n,), under a warp. It combines, as far as the study has them, several objectives,
-    the prior on the optimum, metrics with bounds, and cost. Gains are relative to the best results or, if the slice to
-    search is a context, to the predictions for their points in this context."""
+    the prior on the optimum, metrics with bounds, and cost. Gains are relative to the best results; in a study
+    with context parameters, if ``within`` gives their values, to the predictions for the points of these results in
+    this context."""
     context = within if state.problem.space.context else None
     bounded = tuple(
         _bounded(state, measured, metric, out)
@@ -190,8 +191,7 @@ def _cost_of(state: State) -> State:
 
 
 def _bounded(state: State, measured: State, metric: Metric, out: Issued) -> Bounded:
-    """Return a metric with bounds. Its posterior is conditioned on failed points and on evaluated points where the
-    metric is not known yet."""
+    """Return a metric with bounds, with the posterior of ``_of_metric``."""
     lower, upper = measured.in_model_outputs(metric)
     noise_ratio = measured.checkpoint.hyperparameters.noise_ratio
     return Bounded(_of_metric(state, measured, measured.surrogate, out), lower, upper, noise_ratio)

@@ -22,10 +22,11 @@ from adabkb_service.engine.space import Space
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# Discrete axes with more values are searched as if continuous; the tree still distinguishes all values.
 RESULTS_PER_PARAMETER = 3
 """Results per axis, and for the constant mean, from which one can rely on a model."""
 LISTED = 4096
+"""The maximum number of values of a discrete axis that are searched one by one. An axis with more values is searched as
+if continuous; the tree still distinguishes all its values."""
 LISTED_POINTS = 4096
 """Finite spaces up to this size are searched exhaustively."""
 LONGER = 2.0
@@ -175,8 +176,9 @@ class Domain:
 
     @property
     def fewest_results(self) -> int:
-        """The number of results from which one can rely on a model: for each axis (those active together) and for the
-        constant mean ``RESULTS_PER_PARAMETER``, and at most all points of the space."""
+        """The number of results from which one can rely on a model: ``RESULTS_PER_PARAMETER`` for the constant mean and
+        for each axis (of those active together), but no more than the space has points, and at least
+        ``MIN_RESULTS``."""
         active = self.together or self.dimension
         return max(MIN_RESULTS, int(min(RESULTS_PER_PARAMETER * (active + 1), self.whole.size)))
 

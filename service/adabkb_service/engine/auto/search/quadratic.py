@@ -1,8 +1,9 @@
 """A quadratic model of the results around the best point, which chooses some of the points to refine the optimum.
 
 With a posterior over the whole space, the search finds the neighborhood of an optimum, but not its last digits. A
-smooth objective is nearly quadratic there. So some steps suggest the minimum of a quadratic model in a ball around the
-best point, a trust region as in Powell (2006). Distances are scaled so that a narrow valley becomes round.
+smooth objective is nearly quadratic there. So some steps (suggestions, counted by ``step_of``) suggest the minimum of a
+quadratic model in a ball around the best point, a trust region as in Powell (2006). Distances are scaled so that a
+narrow valley becomes round.
 
 The gains of the model determine which steps it gets, and the radius of the ball (``turns``).
 """
@@ -32,14 +33,15 @@ Ints = NDArray[np.int64]
 RESULTS = 1.4
 """A model is fitted to this many results per coefficient, plus two."""
 CANDIDATES = 10
-"""The results of a model are chosen from the best ones; this many times as many are considered."""
+"""The results of a model are chosen from the best ones. For each result chosen, this many are considered."""
 REACH = 0.25
 """A result at this distance from the best point (or at the ball's radius, if that is larger) has a quarter of the
-weight."""
+weight that it would have at the best point."""
 SEPARATE = 0.1
 """If a pending point is closer to the minimum than this share of the radius, another point is suggested."""
 DIRECTIONS = 20
-"""The number of random directions, of which the one farthest from all results is used if the model predicts no gain."""
+"""The number of random directions. If the model predicts no gain, or a pending point is near its minimum, the one
+farthest from the results considered and from the pending points is used."""
 LAST_DIGITS = 1e-10
 """Spread of a model's results below which no gain is left, as a share of the distance from the median result to the
 best one."""
@@ -53,11 +55,12 @@ BISECTIONS = 80
 
 
 def proposal(state: State, out: Issued) -> Array | None:
-    """Return the position, (d,), that the model proposes for the next step; None if the step does not belong to the
-    model.
+    """Return the position, (d,), that the model proposes for the next step. Return None if the step does not belong to
+    the model, if no model can be fitted (too few results, or results with errors or in doubt), if no gain is left, or
+    if the point is known (``is_known``) or nearest to a failed one.
 
-    The model covers the relevant continuous axes. Along all others, its point and the results to which it is fitted
-    agree with the best point.
+    The model covers the relevant continuous axes. Along all others, except shares that mixtures determine, its point
+    agrees with the best point. It is fitted to the results that agree with the best point along the discrete axes.
     """
     domain, record = state.problem.domain, state.record
     axes = state.model_axes  # their number does not depend on which share of a mixture is omitted
