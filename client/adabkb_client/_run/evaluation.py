@@ -202,7 +202,7 @@ class Evaluation:
     def result(self, returned: Any, trial: Leased, begun: float) -> Result | Answer:
         """Convert the function's return value to a result of an evaluation that began at ``begun``, by the monotonic
         clock. Raises as above."""
-        if trial.outcome is not None and (returned is None or trial.should_stop()):
+        if trial.outcome is not None and (returned is None or trial.should_stop):
             return rest_of(returned, trial.outcome.trial) or trial.outcome
         result = self.result_of(returned)
         return result if result.seconds is not None else result._replace(seconds=monotonic() - begun)
