@@ -108,7 +108,7 @@ def for_optuna() -> str:
     return (
         "this function is written for Optuna, so `study.optimize(objective)` runs it unchanged. For `study.run`, take "
         "the parameters of the study as arguments, `def objective(x, y):`; with pass_trial, read `trial.parameters`, "
-        "and end when `trial.report(step, value)` or `trial.should_stop()` returns True"
+        "and end when `trial.report(step, value)` or `trial.should_stop` is true"
     )
 
 

@@ -36,7 +36,7 @@ from adabkb_client._models import (
     decode,
 )
 from adabkb_client._parameters import Catalogue, Parameter, to_wire
-from adabkb_client._settings import Belief, Mixture, StudyChanges, check_settings
+from adabkb_client._settings import NOT_GIVEN, Belief, Mixture, StudyChanges, check_settings, given
 from adabkb_client._tables import Source
 from adabkb_client._trial_calls import Leased, TrialCalls, result_of
 from adabkb_client._values import Numbers, as_it_is, encoded, plain, point, shown
@@ -73,18 +73,22 @@ class StudyCalls(TrialCalls):
         self,
         /,
         *,
-        parameters: Mapping[str, Parameter] | None = None,
-        defaults: Parameters | None = None,
-        constraints: Sequence[str] | None = None,
-        mixtures: Sequence[Mixture] | None = None,
-        prior: Mapping[str, Belief] | None = None,
-        baseline: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Parameter] = NOT_GIVEN,
+        defaults: Parameters = NOT_GIVEN,
+        constraints: Sequence[str] | None = NOT_GIVEN,
+        mixtures: Sequence[Mixture] | None = NOT_GIVEN,
+        prior: Mapping[str, Belief] | None = NOT_GIVEN,
+        baseline: Mapping[str, Any] | None = NOT_GIVEN,
         **changes: Unpack[StudyChanges],
     ) -> Steps[StudyInfo]:
         """Change settings, or edit the space.
 
-        None removes a limit. A study whose budget is used up continues when you raise it. A study that ended for lack
-        of improvement continues when you remove or relax ``stop``.
+        What is not given stays. None removes a setting: ``update(budget=None)`` a limit, ``update(prior=None)`` all
+        beliefs. An empty list or dict also removes what is a list or a dict. Settings that every study has refuse
+        None.
+
+        A study whose budget is used up continues when you raise it. A study that ended for lack of improvement
+        continues when you remove or relax ``stop``.
 
         Results inside the edited space still count. The others are kept, but do not count. See the guide "Edit a
         running study's space".
@@ -93,21 +97,21 @@ class StudyCalls(TrialCalls):
             parameters: parameters that replace those of the same names or are added; the others stay.
             defaults: the values of added parameters in the existing trials.
             constraints: the constraints that replace all former ones, such as ``["a + b <= 1"]``: see
-                ``Client.create_study`` for the syntax. An empty list removes them.
-            mixtures: the shares of a whole that replace all former mixtures; an empty list removes them.
-            prior: the beliefs about the optimum that replace all former ones; an empty dict removes them.
-            baseline: the current settings that replace all former ones; an empty dict removes them.
+                ``Client.create_study`` for the syntax.
+            mixtures: the shares of a whole that replace all former mixtures.
+            prior: the beliefs about the optimum that replace all former ones.
+            baseline: the current settings that replace all former ones.
             changes: each of ``StudyChanges``.
 
         Raises:
             Invalid: a value is invalid, or the study's space cannot be edited.
             TypeError, ValueError: a parameter is invalid, as in ``Client.create_study``.
         """
-        replaced = {"constraints": constraints, "mixtures": mixtures, "prior": prior, "baseline": baseline}
+        replaced = given(constraints=constraints, mixtures=mixtures, prior=prior, baseline=baseline)
         check_settings({**changes, **replaced})
-        space: dict[str, Any] = {} if parameters is None else {"parameters": to_wire(parameters)}
-        space |= {name: plain(value) for name, value in replaced.items() if value is not None}
-        before = {} if defaults is None else {"defaults": point(defaults)}
+        space: dict[str, Any] = {} if parameters is NOT_GIVEN else {"parameters": to_wire(parameters)}
+        space |= {name: plain(value) for name, value in replaced.items()}
+        before = {} if defaults is NOT_GIVEN else {"defaults": point(defaults)}
         return self.change({**changes, **space, **before})
 
     def change(self, changes: Mapping[str, Any]) -> Steps[StudyInfo]:

@@ -88,12 +88,12 @@ class Study:
         self,
         /,
         *,
-        parameters: Mapping[str, Parameter] | None = None,
-        defaults: Parameters | None = None,
-        constraints: Sequence[str] | None = None,
-        mixtures: Sequence[Mixture] | None = None,
-        prior: Mapping[str, Belief] | None = None,
-        baseline: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Parameter] = NOT_GIVEN,
+        defaults: Parameters = NOT_GIVEN,
+        constraints: Sequence[str] | None = NOT_GIVEN,
+        mixtures: Sequence[Mixture] | None = NOT_GIVEN,
+        prior: Mapping[str, Belief] | None = NOT_GIVEN,
+        baseline: Mapping[str, Any] | None = NOT_GIVEN,
         budget: SupportsIndex | CostBudget | PlateBudget | None = NOT_GIVEN,
         tolerance: SupportsFloat | None = NOT_GIVEN,
         stop: Stop | None = NOT_GIVEN,
@@ -112,8 +112,12 @@ class Study:
     ) -> StudyInfo:
         """Change settings, or edit the space.
 
-        None removes a limit. A study whose budget is used up continues when you raise it. A study that ended for lack
-        of improvement continues when you remove or relax ``stop``.
+        What is not given stays. None removes a setting: ``update(budget=None)`` a limit, ``update(prior=None)`` all
+        beliefs. An empty list or dict also removes what is a list or a dict. Settings that every study has refuse
+        None.
+
+        A study whose budget is used up continues when you raise it. A study that ended for lack of improvement
+        continues when you remove or relax ``stop``.
 
         Results inside the edited space still count. The others are kept, but do not count. See the guide "Edit a
         running study's space".
@@ -122,10 +126,10 @@ class Study:
             parameters: parameters that replace those of the same names or are added; the others stay.
             defaults: the values of added parameters in the existing trials.
             constraints: the constraints that replace all former ones, such as ``["a + b <= 1"]``: see
-                ``Client.create_study`` for the syntax. An empty list removes them.
-            mixtures: the shares of a whole that replace all former mixtures; an empty list removes them.
-            prior: the beliefs about the optimum that replace all former ones; an empty dict removes them.
-            baseline: the current settings that replace all former ones; an empty dict removes them.
+                ``Client.create_study`` for the syntax.
+            mixtures: the shares of a whole that replace all former mixtures.
+            prior: the beliefs about the optimum that replace all former ones.
+            baseline: the current settings that replace all former ones.
             budget: the maximum number of trials, such as ``50``, each counted once however often it is leased; or the
                 maximum total cost of the results, ``{"cost": 12.5}``; or, with ``plates``, the maximum number of
                 plates, ``{"plates": 3}``. With early stopping, a stopped trial counts only as the share of

@@ -102,8 +102,9 @@ class Leased(Shown, Hinting):
         """Seconds since this process got the trial."""
         return monotonic() - self._begun
 
+    @property
     def should_stop(self) -> bool:
-        """Whether the server has stopped the trial, which then needs no result."""
+        """Whether the server has stopped the trial, which then needs no result: ``if trial.should_stop: return``."""
         return self.outcome is not None and self.outcome.trial is not None and self.outcome.trial.state == "stopped"
 
     @property
@@ -487,7 +488,7 @@ class TrialCalls:
         trial._unsent += told
         reference = self._reference(trial)
         path = f"{self._path}/trials/{reference.pop('trial')}/reports"
-        while trial._unsent and not trial.should_stop():
+        while trial._unsent and not trial.should_stop:
             body = {**reference, "reports": trial._unsent[:BATCH]}
             call = Call("POST", path, body, key=None, retry_for=0.0 if was_away else REPORT_SECONDS)
             try:
@@ -503,7 +504,7 @@ class TrialCalls:
             if answer.stop:
                 log.info("trial %d of study %r is stopped: %s", trial.number, self.id, answer.reason)
                 trial.outcome = Answer(answer.study, answer.trial)
-        return trial.should_stop()
+        return trial.should_stop
 
     def curve(self, trial: Leased | Trial | int, attempt: int | None = None) -> Listing[CurvePoint]:
         """Yield the reports of an attempt of a trial, by step; by default the current attempt."""

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from adabkb_service.engine import record
 from adabkb_service.engine.answers import Recommendation
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.metrics import Measured
+from adabkb_service.engine.moves import Update
+from adabkb_service.engine.record import Record
 from adabkb_service.engine.sampling import config as sampling
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
@@ -35,7 +40,7 @@ class Result:
 
     position: Position
     value: float | None
-    """Larger is better; None if the point could not be evaluated."""
+    """Larger is better; NaN if it is not known, None if the point could not be evaluated."""
     error: float = 0.0
     """Standard error of the value; 0 if unknown."""
     metrics: tuple[Measured, ...] = ()
@@ -63,7 +68,11 @@ class Model:
         self.config = config or Config()
         self._policy = policy_of(self.config)
         self._state = self._policy.start(space, self.config, seed)
+        self._cells: dict[str, str] = {}
+        """Key -> status of the changed cells of the partition tree."""
         self._results: dict[int, Result] = {}
+        self._known: list[Result] = []
+        """The results that the model has learned; the others failed."""
         self._failed: list[Position] = []
 
     @property
@@ -82,6 +91,10 @@ class Model:
                 self._results[number] = result
                 self._observe(result)
 
+    def spend(self, cost: float) -> None:
+        """Set the total cost of the trials without a result, which counts towards a budget of costs."""
+        self._state = self._policy.with_spent(self._state, cost)
+
     def suggest(
         self,
         pending: Sequence[Position] = (),
@@ -98,12 +111,14 @@ class Model:
             within: the slice of the space that contains the points; None for the whole space.
         """
         points = []
-        arrays = [self._stacked(positions) for positions in (pending, self._failed, moved)]
+        without_value = [each.position for each in self._known if _lacks_value(each)]
+        arrays = [self._stacked(positions) for positions in ([*without_value, *pending], self._failed, moved)]
         found = self._policy.suggestions(self._state, *arrays)
         if within is not None:
             found = self._policy.suggestions_within(self._state, within, *arrays)
         for suggestion in islice(found, count):
             self._state = suggestion.state
+            self._cells |= suggestion.cells
             points.append(suggestion.point)
         return points
 
@@ -118,18 +133,20 @@ class Model:
         """With several objectives, the number of results after the last increase of the hypervolume; None otherwise."""
         return self._policy.results_since_gain(self._state)
 
-    def near(self, baseline: Mapping[int, float], tolerance: float) -> Recommendation | None:
-        """Return a point that is as good as the recommended one, but has fewer changes from a baseline; None before the
-        first result.
+    def near(self, baseline: Mapping[int, float], tolerance: float, within: Slice) -> Recommendation | None:
+        """Return a point of a slice that is as good as the recommended one, but has fewer changes from a baseline; None
+        before the first result.
 
         Args:
             baseline: positions by axis.
             tolerance: a difference of values that does not matter.
+            within: the points of a context; in a space without context, all points.
         """
-        found = self._policy.recommend(self._state)
+        recommend = self._policy.recommend
+        found = self._policy.recommend_within(self._state, within) if within.fixed else recommend(self._state)
         if found is None:
             return None
-        return self._policy.keep_near(self._state, found, baseline, Slice(self.space, {}), tolerance)
+        return self._policy.keep_near(self._state, found, baseline, within, tolerance)
 
     def recommended(self) -> Position | None:
         """Return the evaluated point with the best posterior mean; None before the first result."""
@@ -151,18 +168,44 @@ class Model:
         return Promise(tuple(float(each.mean[0]) + WIDTH * float(each.std[0]) for each in goals), violation)
 
     def _observe(self, result: Result) -> None:
+        if _lacks_value(result):
+            self._known.append(result)
+            self._apply(self._policy.rebuild(self._state, self._record(), self._cells))
+            return
         if result.value is not None:
             try:
                 told = np.array(result.position), result.value, result.error, result.metrics, result.plate
-                self._state = self._policy.observe(self._state, *told).state
+                self._apply(self._policy.observe(self._state, *told))
             except FloatingPointError:  # the value exceeds floating point
                 pass
             else:
+                self._known.append(result)
                 return
         self._failed.append(result.position)
 
+    def _apply(self, update: Update[Any]) -> None:
+        self._state = update.state
+        self._cells |= update.cells
+
+    def _record(self) -> Record:
+        """Return the results that the model has, with NaN for numbers that are not known."""
+        known = self._known
+        has_plates = isinstance(self.config, Config) and self.config.has_plates
+        plates = [record.NO_PLATE if each.plate is None else each.plate for each in known]
+        return record.of(
+            self._stacked([each.position for each in known]),
+            np.array([each.value for each in known]),
+            np.array([each.error for each in known]),
+            np.array([each.metrics for each in known]).reshape(len(known), -1, 2),
+            np.array(plates, dtype=np.int64) if has_plates else None,
+        )
+
     def _stacked(self, positions: Sequence[Position]) -> Array:
         return np.array(positions).reshape(-1, self.space.dimension)
+
+
+def _lacks_value(result: Result) -> bool:
+    return result.value is not None and math.isnan(result.value)
 
 
 def one_thread() -> AbstractContextManager[object]:

@@ -122,7 +122,7 @@ class AskingTrial(Suggestions):
 
     def should_prune(self) -> bool:
         """Whether the study's ``early_stopping`` has stopped the trial at the last report."""
-        return self._leased.should_stop()
+        return self._leased.should_stop
 
     def _value(self, name: str, parameter: Parameter) -> Any:
         if name not in self.params:
@@ -254,7 +254,7 @@ class Asking:
         try:
             returned = self.objective(trial)
         except Exception:
-            if leased.should_stop():  # the objective may end with any exception then
+            if leased.should_stop:  # the objective may end with any exception then
                 return None
             raise
         if leased.outcome is not None:

@@ -202,7 +202,7 @@ class Evaluation:
     def result(self, returned: Any, trial: Leased, begun: float) -> Result | Answer:
         """Convert the function's return value to a result of an evaluation that began at ``begun``, by the monotonic
         clock. Raises as above."""
-        if trial.outcome is not None and (returned is None or trial.should_stop()):
+        if trial.outcome is not None and (returned is None or trial.should_stop):
             return rest_of(returned, trial.outcome.trial) or trial.outcome
         result = self.result_of(returned)
         return result if result.seconds is not None else result._replace(seconds=monotonic() - begun)
@@ -214,13 +214,12 @@ class Evaluation:
         except WrongResult as wrong:
             raise WrongResult(f"{place_of(self.function)}{wrong}") from None
 
-    def check(self, names: Sequence[str], conditional: Collection[str] = (), *, has_trials: bool = True) -> None:
+    def check(self, names: Sequence[str], conditional: Collection[str] = ()) -> None:
         """Refuse a function that cannot be called with the parameters, before any trial is issued.
 
         Args:
             names: the names of the parameters.
             conditional: those of them that may be inactive.
-            has_trials: whether a function may take the trial instead, with ``pass_trial``.
 
         Raises:
             WrongFunction: it does not accept the parameters by name or, with ``pass_trial``, the trial.
@@ -239,13 +238,11 @@ class Evaluation:
             given = "the trial" if self.pass_trial else f"the parameters {', '.join(names)} by name"
             if conditional and not self.pass_trial:
                 given += f" (without {', '.join(conditional)} where they are inactive, so these need defaults)"
-            remedy = "change that"
-            if has_trials:
-                other = "leave out pass_trial" if self.pass_trial else "use pass_trial=True"
-                called = "the parameters" if self.pass_trial else "the trial"
-                remedy = f"change the signature, or {other} to have it called with {called}"
-                if self._is_for_optuna():
-                    remedy = for_optuna()
+            other = "leave out pass_trial" if self.pass_trial else "use pass_trial=True"
+            called = "the parameters" if self.pass_trial else "the trial"
+            remedy = f"change the signature, or {other} to have it called with {called}"
+            if self._is_for_optuna():
+                remedy = for_optuna()
             raise WrongFunction(
                 f"{self.expected.of} calls the function with {given}, but its signature is {signature}: {error}; "
                 f"{remedy}"

@@ -71,7 +71,18 @@ class InfoAnswer(StatusAnswer):
     early_stopping: NotRequired[dict[str, Any]]
     noise_std: NotRequired[float]
     tolerance: NotRequired[float]
+    cost: NotRequired[str]
+    cost_spent: NotRequired[float]
+    per_cost: NotRequired[bool]
+    robust: NotRequired[bool]
+    transfer_from: NotRequired[list[str]]
     lease_seconds: float
+    max_attempts: int
+    max_runtime_seconds: NotRequired[float]
+    failure_limit: NotRequired[int]
+    pending_limit: NotRequired[int]
+    algorithm: NotRequired[dict[str, Any]]
+    seed: int
     no_gap_because: NotRequired[str]
     model_error: NotRequired[str]
     description: NotRequired[str]
@@ -261,7 +272,18 @@ def info(study: StudyInfo) -> InfoAnswer:
         early_stopping=study.early_stopping,
         noise_std=study.noise_std,
         tolerance=study.tolerance,
+        cost=study.cost,
+        cost_spent=study.cost_spent,
+        per_cost=study.per_cost or None,
+        robust=study.robust or None,
+        transfer_from=list(study.transfer_from),
         lease_seconds=study.lease_seconds,
+        max_attempts=study.max_attempts,
+        max_runtime_seconds=study.max_runtime_seconds,
+        failure_limit=study.failure_limit,
+        pending_limit=study.pending_limit,
+        algorithm=study.algorithm if study.algorithm.get("profile") != "auto" else None,
+        seed=study.seed,
         no_gap_because=study.model.get("reason") if study.gap is None else None,
         model_error=study.model.get("error"),
         description=study.description,

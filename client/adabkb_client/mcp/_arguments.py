@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, LiteralString
 
 from pydantic import (
     BaseModel,
@@ -23,14 +23,16 @@ MAX_KEY_LENGTH = 200
 """The maximum length in characters. The server accepts 255, of which ``_keys.py`` needs a few."""
 
 
-def _told_once(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+def _told_once(message: LiteralString) -> WrapValidator:
     """Replace the errors of all members of a union by one error."""
-    try:
-        return handler(value)
-    except ValidationError:
-        raise PydanticCustomError(
-            "choice", "must be a number, a text, true, false, null, or a list of these; numbers must be finite"
-        ) from None
+
+    def check(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return handler(value)
+        except ValidationError:
+            raise PydanticCustomError("choice", message) from None
+
+    return WrapValidator(check)
 
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -39,7 +41,7 @@ SCALARS = [{"type": name} for name in ("number", "string", "boolean", "null")]
 Value = Annotated[
     Scalar | list[Scalar],
     Field(union_mode="smart"),
-    WrapValidator(_told_once),
+    _told_once("must be a number, a text, true, false, null, or a list of these; numbers must be finite"),
     WithJsonSchema({"anyOf": [*SCALARS, {"type": "array", "items": {"anyOf": SCALARS}}]}),  # short, as it occurs often
 ]
 Point = dict[str, Value]
@@ -282,6 +284,10 @@ class Objective(Part):
     reference: Annotated[
         Number | None, Field(description="a result must be better than this to count in the hypervolume")
     ] = None
+    noise_std: Annotated[
+        NotNegative | None,
+        Field(description="standard deviation of one measured value, in its units, if known; 0 if values are exact"),
+    ] = None
 
 
 class Quantity(Part):
@@ -317,6 +323,18 @@ class PlateBudget(Part):
     plates: Count
 
 
+class CostBudget(Part):
+    """A budget in the units of the cost, for a study with cost: no trial is issued after the results have cost this."""
+
+    cost: Positive
+
+
+Budget = Annotated[
+    Count | PlateBudget | CostBudget,
+    _told_once('must be a number of trials, or {"plates": 3}, or {"cost": 12.5}, above 0'),
+]
+
+
 class Stop(Part):
     """When the study ends before its budget; give at least one rule."""
 
@@ -343,6 +361,17 @@ class EarlyStopping(Part):
         Field(
             description="patience, which requires it: number of steps without an improvement after which a trial ends"
         ),
+    ] = None
+    min_gain: Annotated[
+        NotNegative | None, Field(description="patience: improvements no larger than this do not count; 0 if absent")
+    ] = None
+    after_trials: Annotated[
+        Count | None,
+        Field(description="median and asha: number of other trials that must have reached the step, or asha's rung"),
+    ] = None
+    eta: Annotated[
+        Annotated[int, Field(ge=2, le=1000)] | None,
+        Field(description="asha: one in this many trials continues from each rung; 3 if absent"),
     ] = None
 
 

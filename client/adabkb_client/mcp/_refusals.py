@@ -121,6 +121,8 @@ def _place(location: Sequence[str | int]) -> str:
 
 def _sentence(field_error: Mapping[str, Any]) -> str:
     kinds = {"missing": "is required", "extra_forbidden": "is not an argument of this tool; leave it out"}
+    if field_error["type"] not in kinds and field_error["input"] is None:
+        return "must not be null; leave it out"
     told = str(kinds.get(field_error["type"], field_error["msg"]))
     return told.replace("Input should", "must").replace("must match pattern", "must match the pattern")
 

@@ -96,6 +96,9 @@ def _definition(info: StudyInfo) -> str:
         "Stop": info.stop,
         "Early stopping": info.early_stopping,
         "Prior": info.prior,
+        "Baseline": dict(info.baseline),
+        "Plates": info.plates,
+        "Older studies": list(info.transfer_from),
     }
     lines += [f"- {name}: {code(value)}" for name, value in settings.items() if value]
     rows = ([code(each["name"]), each["kind"], code(_range(each))] for each in info.parameters)

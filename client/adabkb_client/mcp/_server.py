@@ -16,7 +16,8 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import WithDefaultSchema
 
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._http.connection import Settings
@@ -33,12 +34,18 @@ class Exact(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Untitled(GenerateJsonSchema):
-    """Generates schemas without titles, which would only repeat the names of fields for the agent."""
+class Short(GenerateJsonSchema):
+    """Generates schemas without titles, which would only repeat the names of fields for the agent, and without null as
+    a default, since an optional argument can be left out."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 (pydantic's)
         """Return False, so that no field has a title."""
         return False
+
+    def default_schema(self, schema: WithDefaultSchema) -> JsonSchemaValue:
+        """Return the schema of a field with a default."""
+        without = "default" in schema and schema["default"] is None
+        return self.generate_inner(schema["schema"]) if without else super().default_schema(schema)
 
 
 class StudyTool(Tool):
@@ -84,7 +91,7 @@ def tool(function: Callable[..., Any], *, changes: bool, is_idempotent: bool) ->
     model = made.fn_metadata.arg_model
     strict = create_model(model.__name__, __base__=(Exact, model))
     made.fn_metadata = made.fn_metadata.model_copy(update={"arg_model": strict})
-    made.parameters = strict.model_json_schema(by_alias=True, schema_generator=Untitled)
+    made.parameters = strict.model_json_schema(by_alias=True, schema_generator=Short)
     assert isinstance(made, StudyTool)
     return made
 

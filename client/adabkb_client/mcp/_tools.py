@@ -47,9 +47,14 @@ class Reading:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    async def studies(self, limit: Limit = 20, cursor: Cursor = None) -> answers.StudiesAnswer:
+    async def studies(
+        self,
+        tags: Annotated[dict[str, str] | None, Field(description="only studies with all of these tags")] = None,
+        limit: Limit = 20,
+        cursor: Cursor = None,
+    ) -> answers.StudiesAnswer:
         """List the studies that you may read, with the progress of each. Use it to find the id of a study."""
-        found, following = await self._transport.perform(client_calls.studies().page_after(cursor, limit))
+        found, following = await self._transport.perform(client_calls.studies(tags).page_after(cursor, limit))
         answer: answers.StudiesAnswer = {"studies": [answers.status(each) for each in found]}
         if following is not None:
             answer["next_cursor"] = following
@@ -120,8 +125,15 @@ class Reading:
 T = TypeVar("T")
 
 LeaseSeconds = Annotated[float, Field(gt=0, le=30 * 86400, allow_inf_nan=False)]
+Seconds = Annotated[
+    definition.NotNegative | None,
+    Field(description="duration of the evaluation, also its cost with cost measured; the time since suggest if absent"),
+]
 Reason = Annotated[str, Field(max_length=1000, description="why, for people and for the log")]
 AnyContext = Context[Any, Any]
+KEPT: Any = None
+"""The default of arguments that change a setting. Null is no value of theirs, since some agents give null for what they
+leave out."""
 
 
 class Changing:
@@ -166,8 +178,8 @@ class Changing:
             Field(description="units, labels and natural bounds of measured quantities: value, and metrics"),
         ] = None,
         budget: Annotated[
-            definition.Count | definition.PlateBudget | None,
-            Field(description="evaluation limit, or a limit of plates; none if absent"),
+            definition.Budget | None,
+            Field(description="evaluation limit, or a limit of plates or of the total cost; none if absent"),
         ] = None,
         noise_std: Annotated[
             definition.NotNegative | None,
@@ -187,9 +199,48 @@ class Changing:
             Field(description="settings in use; of equally good points, one that changes fewer is recommended"),
         ] = None,
         plates: definition.Plates | None = None,
+        cost: Annotated[
+            Literal["told", "measured"] | None,
+            Field(
+                description="source of the metric cost: told (by each result) or measured (seconds of the evaluation)"
+            ),
+        ] = None,
+        per_cost: Annotated[
+            bool | None, Field(description="true: suggest by the expected gain per cost; requires cost")
+        ] = None,
+        robust: Annotated[
+            bool | None,
+            Field(
+                description="true: results that the others contradict get less weight, and their points are repeated"
+            ),
+        ] = None,
+        transfer_from: Annotated[
+            list[StudyId] | None,
+            Field(description="older studies whose results are also used, as far as they agree with the new ones"),
+        ] = None,
         lease_seconds: Annotated[
             LeaseSeconds | None,
             Field(description="seconds that a trial stays leased without a heartbeat; 3600 if absent, 30 days at most"),
+        ] = None,
+        max_attempts: Annotated[
+            definition.Count | None, Field(description="expired leases after which a trial fails; 3 if absent")
+        ] = None,
+        max_runtime_seconds: Annotated[
+            LeaseSeconds | None, Field(description="time limit of one attempt, even with heartbeats; none if absent")
+        ] = None,
+        failure_limit: Annotated[
+            definition.Count | Literal["none"] | None,
+            Field(description="failed trials in a row after which the study is paused, or none; 10 if absent"),
+        ] = None,
+        pending_limit: Annotated[
+            definition.Count | None, Field(description="maximum number of trials without a result; none if absent")
+        ] = None,
+        algorithm: Annotated[
+            Point | None,
+            Field(
+                description='an algorithm other than the default, which learns its constants: {"kind": "random"} or '
+                '{"kind": "sobol"}, without a model, as baselines; others with their constants, only on request'
+            ),
         ] = None,
         seed: Annotated[
             Annotated[int, Field(ge=0, le=2**53 - 1)] | None, Field(description="seed of all random draws")
@@ -209,7 +260,7 @@ class Changing:
             "constraints": constraints,
             "mixtures": mixtures and [each.given() for each in mixtures],
             "quantities": quantities and {name: each.given() for name, each in quantities.items()},
-            "budget": budget.given() if isinstance(budget, definition.PlateBudget) else budget,
+            "budget": budget.given() if isinstance(budget, definition.Part) else budget,
             "noise_std": noise_std,
             "tolerance": tolerance,
             "stop": stop and stop.given(),
@@ -217,13 +268,24 @@ class Changing:
             "prior": prior and {name: belief.given() for name, belief in prior.items()},
             "baseline": baseline,
             "plates": plates and plates.given(),
+            "cost": cost,
+            "per_cost": per_cost,
+            "robust": robust,
+            "transfer_from": transfer_from,
             "lease_seconds": lease_seconds,
+            "max_attempts": max_attempts,
+            "max_runtime_seconds": max_runtime_seconds,
+            "failure_limit": failure_limit,
+            "pending_limit": pending_limit,
+            "algorithm": algorithm,
             "seed": seed,
             "title": title,
             "description": description,
             "tags": tags,
         }
         given = {name: value for name, value in settings.items() if value is not None}
+        if failure_limit == "none":
+            given["failure_limit"] = None
         steps = client_calls.create_study(study, definition.to_client(parameters), direction=direction, **given)
         return answers.info(await self._perform(steps, context, key))
 
@@ -232,47 +294,44 @@ class Changing:
         context: AnyContext,
         study: StudyId,
         mixtures: Annotated[
-            list[definition.Mixture] | None,
+            list[definition.Mixture],
             Field(description="all mixtures that hold from now on; an empty list removes them"),
-        ] = None,
+        ] = KEPT,
         prior: Annotated[
-            dict[str, definition.Belief] | None,
+            dict[str, definition.Belief],
             Field(description="all beliefs about the optimum from now on, by parameter; an empty object removes them"),
-        ] = None,
+        ] = KEPT,
         baseline: Annotated[
-            Point | None, Field(description="all settings in use from now on; an empty object removes them")
-        ] = None,
+            Point, Field(description="all settings in use from now on; an empty object removes them")
+        ] = KEPT,
         outcome_constraints: Annotated[
-            list[definition.OutcomeConstraint] | None,
+            list[definition.OutcomeConstraint],
             Field(
                 description="all bounds of metrics from now on, of metrics that the study measures; an empty list "
                 "removes them"
             ),
-        ] = None,
+        ] = KEPT,
         early_stopping: Annotated[
-            definition.EarlyStopping | None,
+            definition.EarlyStopping,
             Field(description="other numbers of the study's rule; rule, max_steps and metric must stay"),
-        ] = None,
+        ] = KEPT,
         key: Key = None,
     ) -> answers.InfoAnswer:
         """Change the mixtures, the prior, the baseline, the bounds of metrics or early stopping of a running study, and
         nothing else. Each argument replaces all former ones; what is left out stays. All results stay; those outside
         changed mixtures no longer count. Change a belief only for a reason that the user gave or that the results
         show."""
-        given = mixtures, prior, baseline, outcome_constraints, early_stopping
-        if all(each is None for each in given):
+        changes: dict[str, Any] = {
+            "mixtures": mixtures and [each.given() for each in mixtures],
+            "prior": prior and {name: belief.given() for name, belief in prior.items()},
+            "baseline": baseline,
+            "outcome_constraints": outcome_constraints and [each.given() for each in outcome_constraints],
+            "early_stopping": early_stopping and early_stopping.given(),
+        }
+        changes = {name: value for name, value in changes.items() if value is not KEPT}
+        if not changes:
             names = "mixtures, prior, baseline, outcome_constraints or early_stopping"
             raise ValueError(f"{names}: give at least one of them")
-        changes: dict[str, Any] = {
-            "mixtures": None if mixtures is None else [each.given() for each in mixtures],
-            "prior": None if prior is None else {name: belief.given() for name, belief in prior.items()},
-            "baseline": baseline,
-        }
-        # None would be a value of these settings.
-        if outcome_constraints is not None:
-            changes["outcome_constraints"] = [each.given() for each in outcome_constraints]
-        if early_stopping is not None:
-            changes["early_stopping"] = early_stopping.given()
         return answers.info(await self._perform(StudyCalls(study).update(**changes), context, key))
 
     async def suggest(
@@ -344,6 +403,7 @@ class Changing:
             ),
         ] = None,
         partial: Partial = False,
+        seconds: Seconds = None,
         key: Key = None,
     ) -> answers.ChangeAnswer:
         """Store the result of a trial, once it is measured. Never invent a value: if there is none, call fail or
@@ -357,6 +417,7 @@ class Changing:
             metrics=metrics,
             std_errors=std_errors,
             partial=partial,
+            seconds=seconds,
         )
         return answers.change(await self._perform(steps, context, key))
 
@@ -369,6 +430,10 @@ class Changing:
         std_error: StdError = None,
         metrics: Metrics = None,
         std_errors: StdErrors = None,
+        partial: Annotated[
+            bool,
+            Field(description="true if some numbers are not known yet; a person adds them on the study's page"),
+        ] = False,
         plate: Annotated[
             int | None,
             Field(
@@ -381,7 +446,13 @@ class Changing:
         model learns from it. Without a key each call stores another result."""
         _check_some_result(value, metrics)
         steps = StudyCalls(study).add_result(
-            parameters, value, std_error=std_error, metrics=metrics, std_errors=std_errors, plate=plate
+            parameters,
+            value,
+            std_error=std_error,
+            metrics=metrics,
+            std_errors=std_errors,
+            partial=partial,
+            plate=plate,
         )
         return answers.change(await self._perform(steps, context, key))
 
@@ -441,18 +512,34 @@ class Changing:
         return answer
 
     async def heartbeat(
-        self, context: AnyContext, study: StudyId, trial: TrialNumber, key: Key = None
+        self,
+        context: AnyContext,
+        study: StudyId,
+        trial: TrialNumber,
+        lease_seconds: Annotated[
+            LeaseSeconds | None,
+            Field(description="seconds that the trial stays yours from now; as before if absent"),
+        ] = None,
+        key: Key = None,
     ) -> answers.ChangeAnswer:
         """Renew the lease of a trial that is still being evaluated. Call it before leased_until; after that the trial
         may be given to another worker."""
-        return answers.change(await self._perform(StudyCalls(study).heartbeat(trial), context, key))
+        steps = StudyCalls(study).heartbeat(trial, lease_seconds=lease_seconds)
+        return answers.change(await self._perform(steps, context, key))
 
     async def fail(
-        self, context: AnyContext, study: StudyId, trial: TrialNumber, reason: Reason = "", key: Key = None
+        self,
+        context: AnyContext,
+        study: StudyId,
+        trial: TrialNumber,
+        reason: Reason = "",
+        seconds: Seconds = None,
+        key: Key = None,
     ) -> answers.ChangeAnswer:
         """Report that a trial cannot be evaluated at its parameters, for example because the experiment breaks down.
         The search avoids such points. If the cause is not the parameters, call release or withdraw."""
-        return answers.change(await self._perform(StudyCalls(study).fail(trial, reason or None), context, key))
+        steps = StudyCalls(study).fail(trial, reason or None, seconds=seconds)
+        return answers.change(await self._perform(steps, context, key))
 
     async def release(
         self, context: AnyContext, study: StudyId, trial: TrialNumber, reason: Reason = "", key: Key = None

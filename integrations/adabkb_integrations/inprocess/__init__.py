@@ -4,8 +4,9 @@ database."""
 try:
     from adabkb_integrations.inprocess.plates import Plates
     from adabkb_integrations.inprocess.search import Search, maximize, minimize
+    from adabkb_integrations.inprocess.stopping import RunningTrial
     from adabkb_integrations.inprocess.trials import Evaluated, Found
 except ModuleNotFoundError as error:
     raise ImportError(f"{error}; install what this module needs: pip install 'adabkb-service[engine]'") from error
 
-__all__ = ["Evaluated", "Found", "Plates", "Search", "maximize", "minimize"]
+__all__ = ["Evaluated", "Found", "Plates", "RunningTrial", "Search", "maximize", "minimize"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, SupportsFloat
 
 import numpy as np
@@ -65,22 +65,40 @@ class Measurements:
             raise ValueError("noise_std belongs to each of several objectives; give it there")
         return tuple(metric.noise_std for metric in self.metrics if metric.goal)
 
-    def expected(self, of: str) -> Expected:
-        """Return what a result must have."""
+    def expected(self, of: str, in_context: tuple[str, ...] = ()) -> Expected:
+        """Return what a result must have, and the context parameters that are measured with it."""
         names = tuple(metric.name for metric in self.metrics)
-        return Expected(of, not self.has_several, names, (COST,) if self.cost == "measured" else ())
+        optional = (COST,) if self.cost == "measured" else ()
+        return Expected(of, not self.has_several, names, optional, (COST,) if self.cost == "told" else (), in_context)
 
-    def result(self, trial: Evaluated, position: Position) -> Result:
-        """Return the result of a trial at a position in the engine's units."""
+    def result(self, trial: Evaluated, position: Position, reported: str | None = None) -> Result:
+        """Return the result of a trial at a position in the engine's units, with NaN for numbers that it lacks.
+
+        Args:
+            trial: the trial.
+            position: its position.
+            reported: with several objectives, the one that a stopped trial has reported.
+        """
         if trial.state == "failed":
             return Result(position, None, plate=trial.plate)
-        metrics = tuple(_measured(metric, trial) for metric in self.others)
+        if trial.estimate is not None:
+            value, error = trial.estimate.value, trial.estimate.std_error
+            if reported is None:
+                trial = replace(trial, value=value, std_error=error)
+            else:
+                trial = replace(trial, metrics={reported: value}, std_errors={reported: error})
+        others = tuple(_measured(metric, trial) for metric in self.others)
         if self.objective is not None:
-            value, error = _measured(self.objective, trial)
-        else:
-            assert trial.value is not None, "a completed trial has a value"
-            value, error = self.sign * trial.value, trial.std_error or 0.0
-        return Result(position, value, error, metrics, trial.plate)
+            return Result(position, *_measured(self.objective, trial), others, trial.plate)
+        known = math.nan if trial.value is None else self.sign * trial.value
+        return Result(position, known, trial.std_error or 0.0, others, trial.plate)
+
+    def is_decided(self, trial: Evaluated) -> bool:
+        """Return whether a trial has the numbers by which results are compared: its value or all objectives, and the
+        metrics with bounds."""
+        needed = {metric.name for metric in self.metrics if metric.goal or metric.is_bounded}
+        has_value = self.has_several or trial.value is not None
+        return trial.state != "failed" and has_value and needed <= (trial.metrics or {}).keys()
 
     def rank(self, trial: Evaluated) -> tuple[float, float]:
         """Return the sort key of a completed trial with a value, larger is better: feasible results first, then by the
@@ -89,14 +107,14 @@ class Measurements:
         return -self.violation(trial), self.sign * trial.value
 
     def violation(self, trial: Evaluated) -> float:
-        """Return the total violation of the bounds of a completed trial."""
+        """Return the total violation of the bounds of a trial, by the metrics that it has."""
         values = trial.metrics or {}
-        return math.fsum(each.relative_violation(values[each.name]) for each in self.metrics)
+        return math.fsum(each.relative_violation(values[each.name]) for each in self.metrics if each.name in values)
 
     def front(self, trials: Sequence[Evaluated]) -> tuple[Evaluated, ...]:
         """Return the trials that satisfy the bounds and that no other dominates; empty with a single objective."""
         goals = [metric for metric in self.metrics if metric.goal]
-        kept = [each for each in trials if each.state == "completed" and not self.violation(each)]
+        kept = [each for each in trials if self.is_decided(each) and not self.violation(each)]
         if not goals or not kept:
             return ()
         values = np.array([[goal.sign * (each.metrics or {})[goal.name] for goal in goals] for each in kept])
@@ -193,4 +211,4 @@ def _bounded(index: int, given: OutcomeConstraint) -> Metric:
 
 def _measured(metric: Metric, trial: Evaluated) -> Measured:
     values, errors = trial.metrics or {}, trial.std_errors or {}
-    return Measured(metric.sign * values[metric.name], errors.get(metric.name, 0.0))
+    return Measured(metric.sign * values.get(metric.name, math.nan), errors.get(metric.name, 0.0))

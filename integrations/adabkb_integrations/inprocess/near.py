@@ -9,6 +9,7 @@ from adabkb_client import Change, Estimate
 from adabkb_integrations.domain import Domain
 from adabkb_integrations.model import Model
 from adabkb_service.engine.axes import canonical
+from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed
 
 
@@ -25,6 +26,7 @@ def baseline_of(given: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
     problems = space.problems(known, partial=True)
     fixed = [each.name for each in space.parameters if isinstance(each, Fixed) and each.name in known]
     problems |= dict.fromkeys(fixed, "is a fixed parameter, so it cannot change; leave it out")
+    problems |= dict.fromkeys(space.context & known.keys(), "is a context parameter, which is not chosen; leave it out")
     for mixture in space.mixtures:
         shares = [name for name in mixture.names if name in known]
         if shares and len(shares) < len(mixture.names):
@@ -37,7 +39,7 @@ def baseline_of(given: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
 
 
 def near_baseline(
-    model: Model, domain: Domain, baseline: Mapping[str, Any], sign: float, tolerance: float
+    model: Model, domain: Domain, baseline: Mapping[str, Any], sign: float, tolerance: float, context: Mapping[str, Any]
 ) -> Estimate | None:
     """Return a point that is as good as the recommended one, but has fewer changes from the baseline; None before the
     first result.
@@ -48,12 +50,14 @@ def near_baseline(
         baseline: the engine's values by parameter.
         sign: +1 if larger values are better, -1 if smaller ones are.
         tolerance: a difference of values that does not matter.
+        context: the engine's values of the context parameters.
     """
     axes = {axis.name: (k, axis) for k, axis in enumerate(domain.space.axes) if axis.name in baseline}
-    found = model.near({k: axis.encode(baseline[name]) for name, (k, axis) in axes.items()}, tolerance)
+    positions = {k: axis.encode(baseline[name]) for name, (k, axis) in axes.items()}
+    found = model.near(positions, tolerance, Slice(domain.space, dict(context)))
     if found is None:
         return None
-    values = domain.space.measured(found.point)
+    values = {**domain.space.measured(found.point), **context}
     gains = {each.axis: each.gain for each in found.changes or ()}
     kept = {name: baseline[name] for name, (k, _) in axes.items() if k not in gains and name in values}
     parameters, reset = domain.declared({**values, **kept}), domain.declared(baseline)

@@ -3,19 +3,20 @@ that issues one trial at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Required, SupportsIndex, TypedDict
 
 from adabkb_client import Fixed, Mixture, Parameter
 from adabkb_integrations.domain import Domain
 from adabkb_integrations.inprocess.held import has_points
 from adabkb_integrations.inprocess.numbers import at_least
-from adabkb_integrations.model import Array, Model
+from adabkb_integrations.model import Array
 from adabkb_service.engine.axes import identity
 from adabkb_service.engine.slices import Slice
 
 EXAMPLE = '{"size": 24, "shared": ["temperature"]}'
 SMALLEST = 2
+Ask = Callable[[Slice | None], list[Array]]
 
 
 class Plates(TypedDict, total=False):
@@ -28,7 +29,9 @@ class Plates(TypedDict, total=False):
 class Filling:
     """The plates of a search, which its trials fill one by one."""
 
-    def __init__(self, domain: Domain, size: int, shared: Sequence[str]) -> None:
+    def __init__(self, domain: Domain, size: int, shared: Sequence[str], most: int | None) -> None:
+        self.most = most
+        """The maximum number of plates; None without a budget of plates."""
         self.number = 0
         """Number of the last plate; 0 before the first one."""
         self._domain = domain
@@ -37,22 +40,32 @@ class Filling:
         self._trials = 0
         self._values: dict[str, Any] = {}
 
-    def suggest(self, model: Model, within: Slice | None) -> tuple[list[Array], dict[str, Any]]:
+    @property
+    def can_begin(self) -> bool:
+        """Whether the budget allows another plate."""
+        return self.most is None or self.number < self.most
+
+    @property
+    def has_place(self) -> bool:
+        """Whether the last plate has a free place, or the budget allows another plate."""
+        return self.can_begin or 0 < self._trials < self._size
+
+    def suggest(self, ask: Ask, within: Slice | None) -> tuple[list[Array], dict[str, Any]]:
         """Return a list of the next point, (d,), and the values that were held fixed for it. The point is on the last
         plate if that has a free place and an unused point, otherwise on a new plate. The list is empty if no point is
-        left.
+        left, or if the budget allows no new plate.
 
         Args:
-            model: the model of the results so far.
+            ask: returns the next points within a slice, or within the whole space.
             within: the points in the current context; None without a context.
         """
         fixed = {} if within is None else dict(within.fixed)
         if 0 < self._trials < self._size and self._agrees(fixed):
             values = {**fixed, **self._values}
             on_plate = Slice(self._domain.space, values)
-            if values and has_points(on_plate) and (points := model.suggest(within=on_plate)):
+            if values and has_points(on_plate) and (points := ask(on_plate)):
                 return points, values
-        return model.suggest(within=within), fixed
+        return ask(within) if self.can_begin else [], fixed
 
     def add(self, point: Array, held: Mapping[str, Any]) -> int:
         """Return the number of the plate of a trial at a point, (d,), where some values were held."""
@@ -69,7 +82,11 @@ class Filling:
 
 
 def filling(
-    plates: Plates | None, domain: Domain, parameters: Mapping[str, Parameter], mixtures: Sequence[Mixture]
+    plates: Plates | None,
+    domain: Domain,
+    parameters: Mapping[str, Parameter],
+    mixtures: Sequence[Mixture],
+    most: int | None,
 ) -> Filling | None:
     """Return the plates of a search; None without any.
 
@@ -78,12 +95,15 @@ def filling(
         domain: the search space.
         parameters: the declared parameters by name.
         mixtures: the declared mixtures.
+        most: the budget in plates; None without one.
 
     Raises:
         TypeError: the plates are not declared as in ``EXAMPLE``.
         ValueError: the size is too small, or a parameter cannot be shared.
     """
     if plates is None:
+        if most is not None:
+            raise ValueError('a budget of plates also needs the option plates, such as plates={"size": 24}')
         return None
     if not isinstance(plates, Mapping) or "size" not in plates or plates.keys() - {"size", "shared"}:
         raise TypeError(f"plates must be a dict such as {EXAMPLE}, not {plates!r}")
@@ -98,7 +118,7 @@ def filling(
         raise ValueError(
             "plates['shared'] leaves no parameter that can differ between the trials of a plate; leave one out"
         )
-    return Filling(domain, at_least("plates['size']", plates["size"], SMALLEST), tuple(shared))
+    return Filling(domain, at_least("plates['size']", plates["size"], SMALLEST), tuple(shared), most)
 
 
 def _error(name: str, before: Sequence[str], parameters: Mapping[str, Parameter], shares: set[str]) -> str | None:
@@ -110,8 +130,11 @@ def _error(name: str, before: Sequence[str], parameters: Mapping[str, Parameter]
         return "is named twice; name it once"
     if isinstance(parameter, Fixed):
         return "is a fixed parameter, so it is the same on all plates; leave it out"
-    if name in shares:
-        return "is a share of a mixture, which may differ between the trials of a plate; leave it out"
-    if parameter.when:
-        return "has a condition (when), so some trials of a plate may lack it; leave out either"
-    return None
+    reasons = {
+        "is a share of a mixture, which may differ between the trials of a plate; leave it out": name in shares,
+        "is measured with each result, so the trials of a plate may differ in it; leave it out": (
+            parameter.context == "measured"
+        ),
+        "has a condition (when), so some trials of a plate may lack it; leave out either": bool(parameter.when),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)

@@ -7,10 +7,23 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypedDict, Unpack, get_type_hints
 
-from adabkb_client import Estimate, Mixture, OutcomeConstraint, Parameter, Stop, StudyObjective, StudySettings
+from adabkb_client import (
+    AshaRule,
+    EarlyStopping,
+    Estimate,
+    MedianRule,
+    Mixture,
+    OutcomeConstraint,
+    Parameter,
+    PatienceRule,
+    Stop,
+    StudyObjective,
+    StudySettings,
+)
 from adabkb_client._parameters import to_wire
 from adabkb_client._run.evaluation import Evaluation
 from adabkb_client._run.evaluation import Result as Told
@@ -19,17 +32,18 @@ from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.tracebacks import own_frames, shortened
 from adabkb_client._trial import Context, Objective
 from adabkb_client._trial_calls import in_words, is_mistake
-from adabkb_client._values import finite
+from adabkb_client._values import finite, finite_metrics
 from adabkb_client.errors import WrongResult
 from adabkb_integrations.beliefs import Belief, prior_of
 from adabkb_integrations.domain import Domain, domain_of
 from adabkb_integrations.inprocess.ending import reason_to_end, rules_of
-from adabkb_integrations.inprocess.held import restriction
+from adabkb_integrations.inprocess.held import assumed, restriction
 from adabkb_integrations.inprocess.measured import COST, Measurements, measurements
 from adabkb_integrations.inprocess.near import baseline_of, near_baseline
 from adabkb_integrations.inprocess.numbers import at_least
 from adabkb_integrations.inprocess.older import older_of
 from adabkb_integrations.inprocess.plates import Plates, filling
+from adabkb_integrations.inprocess.stopping import Curve, Marks, RunningTrial, Stopped, rule_of
 from adabkb_integrations.inprocess.trials import Evaluated, Found, Reason
 from adabkb_integrations.model import Array, Model, Position, one_thread
 from adabkb_service.engine.auto.config import Config
@@ -47,7 +61,7 @@ SHORTEST = 1e-6
 """The minimum measured cost, in seconds."""
 
 SearchBudget = SupportsIndex | Mapping[str, SupportsFloat]
-"""A number of trials, or ``{"cost": 600}``."""
+"""A number of trials, or ``{"cost": 600}``, or ``{"plates": 3}``."""
 
 Callback = Callable[["Search", Evaluated], object]
 """Takes the search and the trial that was just finished."""
@@ -94,6 +108,13 @@ class Options(TypedDict, total=False):
     transfer_from: Sequence[Found]
     """Results of earlier searches, which the model uses as far as they agree with the new results. Parameters are the
     same if their names are."""
+    early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None
+    """The rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``, ``AshaRule(27)`` or
+    ``PatienceRule(27, no_gain_for=5)``. It requires ``pass_trial``. Of the budget, a stopped trial counts only as the
+    share of ``max_steps`` that it has taken."""
+    pass_trial: bool
+    """Whether to call the function with the trial instead of the parameters: a ``RunningTrial`` with ``parameters``,
+    ``report`` and ``should_stop``."""
     fixed: Mapping[str, Any]
     """Values that all points have, such as ``{"machine": "B"}``. The search ends if no other point has them."""
     baseline: Mapping[str, Any]
@@ -106,7 +127,9 @@ class Options(TypedDict, total=False):
     tolerance: SupportsFloat | None
     """The search ends once, according to the model, further trials gain at most this, in the objective's units."""
     context: Context
-    """The values of the context parameters, or a function that returns them, called before each trial."""
+    """The values of the context parameters, or a function that returns them, called before each trial. Those that are
+    measured with the result, ``Float(0, 1, context="measured")``, can be left out: the function returns them, as in
+    ``{"value": 0.1, "parameters": {"humidity": 0.4}}``."""
     callbacks: Sequence[Callback]
     """Called as ``callback(search, trial)`` after each trial; ``search.stop()`` ends the search after it."""
     catch: type[Exception] | tuple[type[Exception], ...]
@@ -127,13 +150,16 @@ def minimize(
 
     Args:
         function: called with the active parameters by name; returns the value, or a dict such as
-            ``{"value": 0.1, "std_error": 0.01}``. An exception fails the trial and is logged. A programming error ends
+            ``{"value": 0.1, "std_error": 0.01}``. With ``"partial": True``, numbers may be missing, and the model
+            learns from the others; nothing adds them later. With ``parameters``, the result is that of another point,
+            whose differing values these are. An exception fails the trial and is logged. A programming error ends
             the search: ImportError, NameError, SyntaxError; before the first result also AttributeError, KeyError,
             TypeError, and an invalid result.
         space: the parameters by name: ``Float``, ``Int``, ``Ordinal``, ``Categorical``, ``Bool`` and ``Fixed`` of
             ``adabkb_client``. Choices may be any objects here.
-        budget: the number of trials, including failed ones; or ``{"cost": 600}``, the total cost of the results. The
-            search ends earlier if a finite space has no more points, or by the rules of ``stop`` and ``tolerance``.
+        budget: the number of trials, including failed ones; or ``{"cost": 600}``, the total cost of the results; or
+            ``{"plates": 3}``, the number of plates, of which begun ones are still filled. The search ends
+            earlier if a finite space has no more points, or by the rules of ``stop`` and ``tolerance``.
         options: see ``Options``.
 
     Returns:
@@ -183,6 +209,8 @@ class Search:
         per_cost: bool = False,
         robust: bool = False,
         transfer_from: Sequence[Found] = (),
+        early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None = None,
+        pass_trial: bool = False,
         fixed: Mapping[str, Any] = NOTHING,
         baseline: Mapping[str, Any] = NOTHING,
         stop: Stop | None = None,
@@ -198,44 +226,51 @@ class Search:
         self.trials: list[Evaluated] = []
         self.best: Evaluated | None = None
         """The trial with the best value, the first one in a tie; None with several objectives."""
-        self._completed: dict[Position, Evaluated] = {}
-        """The first completed trial at each point."""
+        self._at: dict[Position, Evaluated] = {}
+        """The first trial with a result at each point."""
+        self._moved: list[Position] = []
+        """Suggested points of trials whose results are at other points."""
         self.seed = secrets.randbelow(SEEDS) if seed is None else at_least("seed", seed, 0)
         self._name: Literal["minimize", "maximize"] = name
         self._function = function
         self._measured = measurements(name, metrics, outcome_constraints, objectives, cost)
-        self._budget, self._cost_budget = _budgets(budget)
-        self._spent = 0.0
-        self._callbacks = callbacks
-        self._catch = catch
-        self._max_failures = max_failures
-        self._progress = progress
-        self._failures_in_a_row = 0
+        self._budget, self._cost_budget, most = _budgets(budget)
+        self._spent = self._spent_on_stopped = 0.0
+        self._steps_saved = self._failures_in_a_row = 0
+        self._marks = Marks()
+        self._callbacks, self._catch, self._max_failures, self._progress = callbacks, catch, max_failures, progress
         self._stopped = False
         check_catch(catch)
-        _check_known(space)
         self._domain = _domain(space, constraints, mixtures)
-        self._plates = filling(plates, self._domain, space, mixtures)
+        self._in_context = tuple(name for name, each in space.items() if getattr(each, "context", False) == "measured")
+        """The context parameters that are measured with the result."""
+        _check_in_context(self._in_context, space, self._domain)
+        _check_rule(early_stopping, self._in_context, pass_trial=pass_trial)
+        self._plates = filling(plates, self._domain, space, mixtures, most)
         self._context, self._fixed = context, fixed
         self._since_best = 0
         """The number of results after the best one."""
-        if context is None and self._domain.space.context:
-            names = ", ".join(sorted(self._domain.space.context))
-            raise ValueError(f"context must have the values of {names}, or be a function that returns them")
+        known = self._domain.space.context - set(self._in_context)
+        if context is None and known:
+            raise ValueError(
+                f"context must have the values of {', '.join(sorted(known))}, or be a function that returns them"
+            )
         if not callable(context):
-            restriction(self._domain, context, fixed)
+            restriction(self._domain, self._with_assumed(context), fixed)
         conditional = [name for name, each in space.items() if each.when]
-        self._evaluation = Evaluation(function, pass_trial=False, expected=self._measured.expected(f"{name}()"))
-        self._evaluation.check(list(space), conditional, has_trials=False)
+        expected = self._measured.expected(f"{name}()", self._in_context)
+        self._evaluation = Evaluation(function, pass_trial=pass_trial, expected=expected)
+        self._evaluation.check([each for each in space if each not in self._in_context], conditional)
         beliefs = prior_of(prior, self._domain)
         noises = self._measured.noises(noise_std)
         config = _config(algorithm, noises, beliefs, self._domain, has_plates=self._plates is not None)
         older = older_of(transfer_from, self._domain, self._measured)
         _check_options(config, self._measured, per_cost, self._cost_budget, older, robust=robust)
         has_context, has_model = bool(self._domain.space.context), isinstance(config, Config)
+        self._rule = rule_of(early_stopping, self._measured, has_model=has_model)
         self._rules = rules_of(stop, tolerance, self._measured, has_context=has_context, has_model=has_model)
         self._baseline = baseline_of(baseline, self._domain)
-        _check_baseline(self._baseline, self._measured, has_context=has_context, has_model=has_model)
+        _check_baseline(self._baseline, self._measured, has_model=has_model)
         if isinstance(config, Config):
             config = replace(
                 config,
@@ -270,28 +305,37 @@ class Search:
             return None
         with one_thread():
             point = self._model.recommended()
-        return None if point is None else self._completed.get(point)
+        return None if point is None else self._at.get(point)
 
     def _near_baseline(self) -> Estimate | None:
         if not self._baseline:
             return None
         with one_thread():
             tolerance = self._rules.get("tolerance", 0.0)
-            return near_baseline(self._model, self._domain, self._baseline, self._measured.sign, tolerance)
+            context = self._latest_context()
+            return near_baseline(self._model, self._domain, self._baseline, self._measured.sign, tolerance, context)
+
+    def _latest_context(self) -> dict[str, Any]:
+        """Return the engine's values of the context parameters in the last result; empty without any."""
+        results = [trial for trial in self.trials if trial.state == "completed"]
+        if not self._domain.space.context or not results:
+            return {}
+        point = self._domain.space.nearest(self._domain.known("parameters", results[-1].parameters))
+        return {name: point[name] for name in self._domain.space.context}
 
     def _search(self, shown: Progress) -> Reason:
         while self._has_budget:
-            context = self._context() if callable(self._context) else self._context
+            context = self._with_assumed(self._context() if callable(self._context) else self._context)
             within = restriction(self._domain, context, self._fixed)
             with one_thread():  # the function may use more threads
                 points, held = self._suggested(within)
             if not points:
-                return "exhausted"
+                return "exhausted" if self._plates is None or self._plates.can_begin else "budget"
             parameters = {**self._domain.decode(points[0], held), **(context or {})}
             plate = None if self._plates is None else self._plates.add(points[0], held)
-            trial = replace(self._evaluated(parameters), plate=plate)
-            self._take_in(trial, points[0])
-            if trial.state == "failed":
+            trial = self._evaluated(parameters, plate)
+            self._take_in(trial, points[0], parameters)
+            if trial.state != "completed":
                 shown.show(self._study_progress)
             else:
                 shown.result(trial.number, trial.value, self._study_progress, trial.metrics)
@@ -305,17 +349,35 @@ class Search:
 
     def _suggested(self, within: Slice | None) -> tuple[list[Array], dict[str, Any]]:
         """Return the next point, and the values that its plate or the context fixes; no point if none is left."""
-        if self._plates is None:
-            return self._model.suggest(within=within), {} if within is None else dict(within.fixed)
-        return self._plates.suggest(self._model, within)
 
-    def _evaluated(self, parameters: Mapping[str, Any]) -> Evaluated:
+        def ask(part: Slice | None) -> list[Array]:
+            return self._model.suggest(moved=self._moved, within=part)
+
+        if self._plates is None:
+            return ask(within), {} if within is None else dict(within.fixed)
+        return self._plates.suggest(ask, within)
+
+    def _with_assumed(self, context: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """Return a context with assumed values of the parameters that are measured with the result."""
+        unknown = [name for name in self._in_context if name not in (context or {})]
+        if not unknown:
+            return context
+        return {**self._domain.declared(assumed(self._domain, unknown, self.trials)), **(context or {})}
+
+    def _evaluated(self, parameters: Mapping[str, Any], plate: int | None) -> Evaluated:
         number, started = len(self.trials) + 1, time.perf_counter()
+        given = {name: value for name, value in parameters.items() if name not in self._in_context}
+        judged = partial(self._judged, self._place(parameters, plate))
+        trial = RunningTrial(number, given, self._rule, judged, tells_cost=self._measured.cost == "told")
         try:
-            result = self._evaluation.result_of(self._function(**parameters))
-            found = _with_cost(result, self._measured, time.perf_counter() - started)
+            returned = self._returned(trial, given)
+            seconds = time.perf_counter() - started
+            if trial._stopped is not None:
+                return replace(self._stopped_trial(trial, trial._stopped, returned, seconds), plate=plate)
+            found = _with_cost(self._evaluation.result_of(returned), self._measured, seconds)
+            evaluated = self._point(parameters, found.parameters)
         except self._catch as error:
-            return self._failed(number, parameters, error)
+            return self._failed(number, parameters, plate, error)
         except Exception as error:
             if is_mistake(error, has_succeeded=any(each.state == "completed" for each in self.trials)):
                 raise
@@ -325,29 +387,114 @@ class Search:
                     f"{self._name}(): ended after {self._failures_in_a_row} failures in a row; this is the last one"
                 )
                 raise
-            return self._failed(number, parameters, error)
+            return self._failed(number, parameters, plate, error)
         self._failures_in_a_row = 0
-        values = found.value, found.std_error
-        return Evaluated(number, parameters, "completed", *values, metrics=found.metrics, std_errors=found.std_errors)
+        values, measured = (found.value, found.std_error), (found.metrics, found.std_errors)
+        return Evaluated(number, evaluated, "completed", *values, None, plate, *measured)
 
-    def _failed(self, number: int, parameters: Mapping[str, Any], error: Exception) -> Evaluated:
+    def _returned(self, trial: RunningTrial, parameters: Mapping[str, Any]) -> Any:
+        """Return what the function returns. A stopped evaluation may end with any exception."""
+        if not self._evaluation.pass_trial:
+            return self._function(**parameters)
+        try:
+            return self._function(trial)
+        except Exception:
+            if trial.should_stop:
+                return None
+            raise
+
+    def _point(self, parameters: Mapping[str, Any], differing: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """Return the point of a result, whose values may differ from the suggested ones.
+
+        Raises:
+            WrongResult: a value is not valid.
+        """
+        point = {**parameters, **(differing or {})}
+        if not differing:
+            return point
+        try:
+            problems = self._domain.space.problems(self._domain.known("parameters", point), is_measured=True)
+        except ValueError as error:
+            raise WrongResult(f"the function returned {error}") from None
+        for name, problem in problems.items():
+            raise WrongResult(f"the function returned parameters[{name!r}], which {problem}")
+        return point
+
+    def _place(self, parameters: Mapping[str, Any], plate: int | None) -> tuple[Any, ...]:
+        """Return the plate and the context of a trial, which early stopping compares only with the same ones."""
+        return plate, *(parameters[name] for name in sorted(self._domain.space.context))
+
+    def _judged(self, place: tuple[Any, ...], number: int, before: int, curve: Curve) -> Stopped | None:
+        """Return why a trial is stopped after its last report; None if it continues."""
+        assert self._rule is not None, "the search has a rule"
+        metric = self._rule.metric
+        completed = [trial for trial in self.trials if trial.state == "completed"]
+        finals = {
+            trial.number: trial.value if metric is None else (trial.metrics or {}).get(metric) for trial in completed
+        }
+
+        def rivals(other: int) -> bool:
+            trial = self.trials[other - 1]
+            return self._place(trial.parameters, trial.plate) == place
+
+        return self._marks.judged(
+            self._rule,
+            number,
+            before,
+            curve,
+            outside={trial.number for trial in completed if self._measured.violation(trial)},
+            rivals=rivals,
+            results={trial: value for trial, value in finals.items() if value is not None},
+        )
+
+    def _stopped_trial(self, trial: RunningTrial, stopped: Stopped, returned: Any, seconds: float) -> Evaluated:
+        """Return a trial that was stopped early: with an estimate of its value or, if the rule compares no trials, with
+        its last value and the metrics that the function returned."""
+        assert self._rule is not None, "the search has a rule"
+        self._failures_in_a_row = 0
+        self._steps_saved += self._rule.max_steps - stopped.step
+        cost = trial._cost if self._measured.cost == "told" else max(seconds, SHORTEST)
+        costs = {} if self._measured.cost is None or cost is None else {COST: cost}
+        found = Evaluated(trial.number, dict(trial.parameters), "stopped", reason=stopped.reason)
+        if stopped.estimate is not None:
+            self._spent_on_stopped += costs.get(COST, 0.0)
+            return replace(found, estimate=stopped.estimate)
+        told = returned if isinstance(returned, Mapping) else {}
+        metrics = finite_metrics("metrics", told.get("metrics")) or {}
+        errors = finite_metrics("std_errors", told.get("std_errors")) or {}
+        names = {metric.name for metric in self._measured.metrics}
+        if self._rule.metric is None:
+            found = replace(found, value=stopped.value)
+        else:
+            metrics = {**metrics, self._rule.metric: stopped.value}
+        metrics = {name: value for name, value in {**metrics, **costs}.items() if name in names}
+        errors = {name: error for name, error in errors.items() if name in metrics and name != self._rule.metric}
+        return replace(found, metrics=metrics or None, std_errors=errors or None)
+
+    def _failed(self, number: int, parameters: Mapping[str, Any], plate: int | None, error: Exception) -> Evaluated:
         log.warning("trial %d of %s() failed", number, self._name, exc_info=(type(error), error, own_frames(error)))
-        return Evaluated(number, parameters, "failed", reason=in_words(error))
+        return Evaluated(number, parameters, "failed", reason=in_words(error), plate=plate)
 
-    def _take_in(self, trial: Evaluated, point: Array) -> None:
+    def _take_in(self, trial: Evaluated, point: Array, suggested: Mapping[str, Any]) -> None:
         position: Position = tuple(point.tolist())
-        if trial.state == "completed":
-            self._completed.setdefault(position, trial)
-        result = self._measured.result(trial, position)
+        if trial.parameters != suggested and trial.state == "completed":
+            at = self._domain.space.encode(self._domain.known("parameters", trial.parameters))
+            self._moved += [position] if tuple(at.tolist()) != position else []
+            position = tuple(at.tolist())
+        if trial.state != "failed":
+            self._at.setdefault(position, trial)
+        result = self._measured.result(trial, position, None if self._rule is None else self._rule.metric)
         if not isinstance(self._model.config, Config):  # a baseline without a model
             result = replace(result, metrics=())
         with one_thread():
             self._model.learn({trial.number: result})
+            self._model.spend(self._spent_on_stopped)
         self.trials.append(trial)
         self._spent += (trial.metrics or {}).get(COST, 0.0)
         ranked = self._measured.rank
-        self._since_best += trial.state == "completed"
-        if trial.value is not None and (self.best is None or ranked(trial) > ranked(self.best)):
+        self._since_best += trial.state != "failed" and trial.estimate is None
+        is_ranked = trial.value is not None and self._measured.is_decided(trial)
+        if is_ranked and (self.best is None or ranked(trial) > ranked(self.best)):
             self.best, self._since_best = trial, 0
 
     def _reason_to_end(self) -> Reason | None:
@@ -360,8 +507,11 @@ class Search:
     @property
     def _has_budget(self) -> bool:
         if self._cost_budget is not None:
-            return self._spent < self._cost_budget
-        return self._budget is None or len(self.trials) < self._budget
+            return self._spent + self._spent_on_stopped < self._cost_budget
+        if self._budget is None:
+            return self._plates is None or self._plates.has_place
+        saved = 0 if self._rule is None else self._steps_saved // self._rule.max_steps
+        return len(self.trials) < self._budget + saved
 
     @property
     def _study_progress(self) -> StudyProgress:
@@ -399,13 +549,18 @@ def _config(
     return sampling.Config(kind, repeats=any(noises))
 
 
-def _budgets(given: SearchBudget) -> tuple[int | None, float | None]:
-    """Return the budget in trials and that in costs, of which one is None."""
+def _budgets(given: SearchBudget) -> tuple[int | None, float | None, int | None]:
+    """Return the budgets in trials, in costs and in plates, of which two are None."""
     if not isinstance(given, Mapping):
-        return at_least("budget", given, 1), None
+        return at_least("budget", given, 1), None, None
+    if set(given) == {"plates"}:
+        return None, None, at_least("budget['plates']", given["plates"], 1)  # type: ignore[arg-type]
     if set(given) != {COST} or not (most := finite("budget", given[COST])) > 0.0:
-        raise ValueError(f'budget must be a number of trials, or {{"cost": 600}} with a positive cost, not {given!r}')
-    return None, most
+        raise ValueError(
+            f'budget must be a number of trials, or {{"cost": 600}} with a positive cost, or {{"plates": 3}}, not '
+            f"{given!r}"
+        )
+    return None, most, None
 
 
 def _check_others(name: str, others: Mapping[str, Any]) -> None:
@@ -418,19 +573,28 @@ def _check_others(name: str, others: Mapping[str, Any]) -> None:
         raise TypeError(f"{name}() has no option {other}; it has {', '.join(Options.__annotations__)}")
 
 
-def _check_known(space: Mapping[str, Parameter]) -> None:
-    for name, each in space.items() if isinstance(space, Mapping) else ():
-        if getattr(each, "context", False) == "measured":
-            raise ValueError(f"{name} is measured with the result, which needs a study on a server; use context=True")
+def _check_in_context(names: Sequence[str], space: Mapping[str, Parameter], domain: Domain) -> None:
+    """Refuse conditions and constraints that depend on values that are only measured with the result."""
+    for name in names:
+        if any(name in (each.when or ()) for each in space.values()):
+            raise ValueError(f"{name} is measured with the result, so no condition (when) can depend on it")
+        if any(name in each.names for each in domain.space.constraints):
+            raise ValueError(f"{name} is measured with the result, so no constraint can name it")
 
 
-def _check_baseline(baseline: Mapping[str, Any], measured: Measurements, *, has_context: bool, has_model: bool) -> None:
+def _check_rule(rule: Mapping[str, Any] | None, in_context: Sequence[str], *, pass_trial: bool) -> None:
+    if rule is not None and not pass_trial:
+        raise ValueError("early_stopping also needs pass_trial=True, so that the function can call trial.report")
+    if rule is not None and in_context:
+        raise ValueError(
+            f"early_stopping cannot be combined with {in_context[0]}, which is measured with the result, since a "
+            "stopped trial has no measured value"
+        )
+
+
+def _check_baseline(baseline: Mapping[str, Any], measured: Measurements, *, has_model: bool) -> None:
     if baseline and measured.has_several:
         raise ValueError("baseline cannot be combined with several objectives, which have a front; leave it out")
-    if baseline and has_context:
-        raise ValueError(
-            "baseline with context parameters needs a study on a server, whose recommendation takes a context"
-        )
     if baseline and not has_model:
         raise ValueError('baseline requires the algorithm {"profile": "auto"}; leave one of the two out')
 
@@ -453,13 +617,11 @@ def _check_options(
 
 
 def _with_cost(result: Told, measured: Measurements, seconds: float) -> Told:
-    """Return a whole result, with its cost if that is measured.
+    """Return a result with its cost, if that is measured.
 
     Raises:
-        WrongResult: the result is partial, or its cost is not positive.
+        WrongResult: its cost is not positive.
     """
-    if result.partial:
-        raise WrongResult("a partial result needs a study on a server; return all numbers at once")
     if measured.cost == "measured" and COST not in (result.metrics or {}):
         result = result._replace(metrics={**(result.metrics or {}), COST: max(seconds, SHORTEST)})
     if measured.cost is not None and not (result.metrics or {})[COST] > 0.0:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from adabkb_client import Estimate
+from adabkb_client import Estimate, ExpectedValue
 
 Reason = Literal["budget", "exhausted", "converged", "no_gain", "gain_unlikely", "stopped", "interrupted"]
 
@@ -14,11 +14,11 @@ Reason = Literal["budget", "exhausted", "converged", "no_gain", "gain_unlikely",
 @dataclass(frozen=True)
 class Evaluated:
     """A finished trial. If it failed, or the search has several objectives, ``value`` is None. ``reason`` gives the
-    cause of a failure. ``plate`` is the number of its plate, in a search with plates."""
+    cause of a failure, or why the trial was stopped. ``plate`` is the number of its plate, in a search with plates."""
 
     number: int
     parameters: Mapping[str, Any]
-    state: Literal["completed", "failed"]
+    state: Literal["completed", "failed", "stopped"]
     value: float | None = None
     std_error: float | None = None
     reason: str | None = None
@@ -27,6 +27,8 @@ class Evaluated:
     """Its metrics, several objectives and its cost, by name; None in a search without any."""
     std_errors: Mapping[str, float] | None = None
     """Their standard errors, as far as they are known."""
+    estimate: ExpectedValue | None = None
+    """Of a trial that was stopped by comparison with others: its expected value, which the model uses as its result."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,7 +41,8 @@ class Found:
     to ``best``, which is often a lucky result. It is None with several objectives or a context.
 
     ``near_baseline`` is a point that the model expects to be as good as ``recommended``, with few ``changes`` from the
-    baseline, which need not have been evaluated. It is None in a search without a baseline.
+    baseline, which need not have been evaluated. With a context, it is the point for the context of the last result. It
+    is None in a search without a baseline.
 
     ``reason`` is "budget", "exhausted" (every point of a finite space, or with the fixed values, was evaluated),
     "converged" (the tolerance), "no_gain" or "gain_unlikely" (the rules of ``stop``), "stopped" (by ``Search.stop``) or

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -48,6 +48,35 @@ ATTEMPTS = 100
 """The maximum number of values drawn for a parameter without a model, until one satisfies the constraints."""
 
 
+ELSEWHERE = {
+    "algorithm": "Optuna has other samplers",
+    "baseline": "Optuna has no recommended point besides the best trial",
+    "budget": "n_trials and timeout of study.optimize limit the trials",
+    "context": "Optuna asks for the parameters of a trial one by one, and knows no context; minimize does",
+    "cost": "Optuna's trials have no cost; minimize has one",
+    "description": "Optuna's studies have user attributes",
+    "early_stopping": "Optuna has pruners",
+    "failure_limit": "catch of study.optimize decides about failures",
+    "fixed": "wrap the sampler in optuna.samplers.PartialFixedSampler",
+    "lease_seconds": "there are no leases",
+    "max_attempts": "there are no leases",
+    "max_runtime_seconds": "there are no leases",
+    "metrics": "Optuna's trials have user attributes",
+    "mixtures": "Optuna has no shares of a whole, and asks for parameters one by one; minimize has mixtures",
+    "objectives": "give directions to optuna.create_study",
+    "outcome_constraints": "use constraints_func or, in Optuna 5, trial.set_constraint",
+    "pending_limit": "n_jobs of study.optimize limits running trials",
+    "per_cost": "Optuna's trials have no cost; minimize has one",
+    "plates": "Optuna's storage has no plates; minimize has them",
+    "quantities": "Optuna's studies have user attributes",
+    "stop": "a callback of study.optimize can call study.stop()",
+    "tags": "Optuna's studies have user attributes",
+    "title": "Optuna's studies have names",
+    "tolerance": "a callback of study.optimize can call study.stop()",
+}
+"""What Optuna has instead of settings of studies, and of arguments of ``minimize``."""
+
+
 class AdaBKBSampler(BaseSampler):
     """An Optuna sampler that uses Ada-BKB under the ``auto`` profile: a Gaussian process with learned hyperparameters.
 
@@ -76,10 +105,13 @@ class AdaBKBSampler(BaseSampler):
         transfer_from: earlier studies of Optuna, whose complete trials the model uses as far as they agree with the new
             ones. Parameters are the same if their names are. Trials that they get later are not used.
         periodic: names of float parameters whose upper end is the same as the lower one, such as angles.
+        robust: whether results that the others contradict get less weight, and their points are suggested again.
         independent_sampler: for parameters without a model: those that no complete trial has, or whose range changes
             from trial to trial. By default ``RandomSampler(seed)``.
+        others: there are no other arguments. The error for another setting of a study says what Optuna has instead.
 
     Raises:
+        TypeError: an argument does not exist, or has another type.
         ValueError: ``noise_std`` is negative, a constraint cannot be parsed, or an earlier study has too few trials;
             or, when sampling, ``noise_std`` has another number of values than the study has objectives, an earlier
             study has another number of objectives, there are more than four objectives, a belief does not fit its
@@ -96,8 +128,11 @@ class AdaBKBSampler(BaseSampler):
         prior: Mapping[str, Belief] | None = None,
         transfer_from: Sequence[Study] = (),
         periodic: Sequence[str] = (),
+        robust: bool = False,
         independent_sampler: BaseSampler | None = None,
+        **others: Never,
     ) -> None:
+        _check_others(others)
         given = tuple(noise_std) if isinstance(noise_std, Sequence) else (noise_std,)
         if negative := next((each for each in given if each is not None and not each >= 0), None):
             raise ValueError(f"noise_std must not be negative, as {negative} is; leave it out to learn the noise")
@@ -110,6 +145,7 @@ class AdaBKBSampler(BaseSampler):
         if isinstance(periodic, str):
             raise TypeError(f"periodic must be a list of names, such as [{periodic!r}]")
         self._periodic = frozenset(periodic)
+        self._robust = robust
         self._independent_sampler = independent_sampler or RandomSampler(seed=seed)
         self._models: list[Model] = []
         self._knowledge: dict[Hashable, tuple[Prior | None, tuple[Older, ...]]] = {}
@@ -251,13 +287,21 @@ class AdaBKBSampler(BaseSampler):
     def _model(self, seen: History) -> Model:
         """Return the model of a branch: the cached one that has learned most of its results, updated."""
         prior, older = self._known(seen)
-        config = replace(seen.goals.config(self._noises or (None,) * len(seen.goals.signs)), prior=prior, older=older)
+        config = seen.goals.config(self._noises or (None,) * len(seen.goals.signs))
+        config = replace(config, prior=prior, older=older, robust=self._robust)
         kept = [each for each in self._models if each.space == seen.space and each.config == config]
         usable = [each for each in kept if each.agrees_with(seen.results)]
         model = max(usable, key=lambda each: each.size, default=None) or Model(seen.space, self._seed, config)
         self._models = [*(each for each in self._models if each is not model), model][-MODELS:]
         model.learn(seen.results)
         return model
+
+
+def _check_others(others: Mapping[str, Any]) -> None:
+    for name in others:
+        if name in ELSEWHERE:
+            raise TypeError(f"AdaBKBSampler takes no {name}: {ELSEWHERE[name]}")
+        raise TypeError(f"AdaBKBSampler has no argument {name!r}")
 
 
 def _parsed(constraints: Sequence[str]) -> tuple[Constraint, ...]:

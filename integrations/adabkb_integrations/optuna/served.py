@@ -37,7 +37,7 @@ class ServedTrial(FixedTrial):
 
     def should_prune(self) -> bool:
         """Return whether the study's rule stopped the trial at the last report."""
-        return self._leased.should_stop()
+        return self._leased.should_stop
 
     def set_user_attr(self, key: str, value: Any) -> None:
         """Set an attribute of the trial on the server."""
@@ -62,7 +62,7 @@ def served(objective: Callable[[BaseTrial], float]) -> Callable[[LeasedTrial], f
         try:
             return objective(trial)
         except optuna.TrialPruned:
-            if not leased.should_stop():
+            if not leased.should_stop:
                 raise
             return trial.last  # ignored, since the trial is over
 

@@ -15,13 +15,31 @@ from adabkb_service.cli.catalogues import CatalogueTables, add_catalogues
 from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
 from adabkb_service.cli.identifiers import STUDY
 from adabkb_service.cli.output import AsJson, fail, show
-from adabkb_service.cli.refusals import refuse
+from adabkb_service.cli.refusals import RENAMED, refuse
 from adabkb_service.cli.server_calls import Server
-from adabkb_service.cli.values import parse_budget, parse_parameter, parse_tag
+from adabkb_service.cli.values import (
+    NO_LIMIT,
+    parse,
+    parse_budget,
+    parse_object,
+    parse_objects,
+    parse_parameter,
+    parse_point,
+    parse_tag,
+)
+
+OTHERS = "Other settings, as in a definition (docs/http.md)"
+"""The title of a list in the help, whose options have their help in the shell's completion only."""
 
 
 def _option(what: str, metavar: str | None = None) -> Any:
     return typer.Option(help=what, metavar=metavar, show_default=False)
+
+
+def _other(what: str, metavar: str | None = None, flag: str | None = None) -> Any:
+    """An option in the short list at the end of the help."""
+    names = () if flag is None else (flag,)
+    return typer.Option(*names, help=what, metavar=metavar, show_default=False, rich_help_panel=OTHERS)
 
 
 def create_study(
@@ -33,7 +51,7 @@ def create_study(
     id: Annotated[str | None, _option("the study's id (default: a new one)"), STUDY] = None,
     parameter: Annotated[list[str] | None, _option("a parameter; may be repeated", "JSON")] = None,
     direction: Annotated[Literal["minimize", "maximize"] | None, _option("minimize or maximize", "WORD")] = None,
-    budget: Annotated[str | None, _option("trials, or plates: 3 plates", "LIMIT")] = None,
+    budget: Annotated[str | None, _option("trials, or 3 plates, or cost 50", "LIMIT")] = None,
     seed: Annotated[int | None, _option("seed of the suggestions")] = None,
     constraint: Annotated[list[str] | None, _option("on parameters; may be repeated", "TEXT")] = None,
     metric: Annotated[list[str] | None, _option("another measured quantity; may be repeated", "NAME")] = None,
@@ -41,13 +59,25 @@ def create_study(
     tolerance: Annotated[float | None, _option("gap at which the study is complete")] = None,
     no_gain_for: Annotated[int | None, _option("results without a gain that end the study")] = None,
     gap_share_below: Annotated[float | None, _option("end at this gap, as a share of the range")] = None,
-    lease_seconds: Annotated[float | None, _option("duration of a lease in seconds")] = None,
-    max_attempts: Annotated[int | None, _option("expired leases that fail a trial")] = None,
-    max_runtime_seconds: Annotated[float | None, _option("time limit of an attempt in seconds")] = None,
-    failure_limit: Annotated[int | None, _option("failures in a row that pause the study")] = None,
-    pending_limit: Annotated[int | None, _option("maximum number of trials without a result")] = None,
-    title: Annotated[str | None, _option("what people call the study")] = None,
-    description: Annotated[str | None, _option("what the study is about")] = None,
+    lease_seconds: Annotated[float | None, _other("duration of a lease", "SECONDS")] = None,
+    max_attempts: Annotated[int | None, _other("expired leases that fail a trial", "NUMBER")] = None,
+    max_runtime_seconds: Annotated[float | None, _other("time limit of an attempt", "SECONDS")] = None,
+    failure_limit: Annotated[str | None, _other("failures in a row that pause the study, or none", "LIMIT")] = None,
+    pending_limit: Annotated[int | None, _other("maximum number of trials without a result", "NUMBER")] = None,
+    title: Annotated[str | None, _other("what people call the study", "TEXT")] = None,
+    description: Annotated[str | None, _other("what the study is about", "TEXT")] = None,
+    objective: Annotated[list[str] | None, _other("one of several objectives", "JSON")] = None,
+    outcome_constraint: Annotated[list[str] | None, _other("bounds of a metric", "JSON")] = None,
+    mixture: Annotated[list[str] | None, _other("shares of a whole", "JSON")] = None,
+    prior: Annotated[list[str] | None, _other("a belief about the optimum", "NAME=JSON")] = None,
+    baseline: Annotated[list[str] | None, _other("a current setting", "NAME=VALUE")] = None,
+    quantity: Annotated[list[str] | None, _other("label, unit, low, high of value or a metric", "NAME=JSON")] = None,
+    plates: Annotated[str | None, _other("batches of trials that share values", "JSON")] = None,
+    early_stopping: Annotated[str | None, _other("the rule that ends trials early", "JSON")] = None,
+    cost: Annotated[Literal["told", "measured"] | None, _other("source of the cost: told or measured", "WORD")] = None,
+    per_cost: Annotated[bool, _other("suggest by the expected gain per cost", flag="--per-cost")] = False,
+    robust: Annotated[bool, _other("give less weight to contradicted results", flag="--robust")] = False,
+    algorithm: Annotated[str | None, _other("an algorithm with its constants", "JSON")] = None,
     tag: Annotated[list[str] | None, _option("a tag; may be repeated", "NAME=TEXT")] = None,
     transfer_from: Annotated[list[str] | None, _option("an older study to learn from", "STUDY"), STUDY] = None,
     descriptors: DescriptorTables = None,
@@ -57,8 +87,7 @@ def create_study(
 ) -> None:
     """Create a study.
 
-    A definition (the body of POST /v1/studies) has more settings. Options replace its fields; an option for a stopping
-    rule replaces both rules.
+    An option replaces the field of the file; a stopping rule replaces both.
 
     \b
     adabkb study create --id svm --direction maximize --budget 60 \\
@@ -76,7 +105,7 @@ def create_study(
         "lease_seconds": lease_seconds,
         "max_attempts": max_attempts,
         "max_runtime_seconds": max_runtime_seconds,
-        "failure_limit": failure_limit,
+        "failure_limit": None if failure_limit is None else parse(failure_limit),
         "pending_limit": pending_limit,
         "title": title,
         "description": description,
@@ -87,8 +116,22 @@ def create_study(
         "budget": None if budget is None else parse_budget(budget),
         "stop": {name: value for name, value in rules.items() if value is not None} or None,
         "tags": None if tag is None else dict(map(parse_tag, tag)),
+        "objectives": parse_objects("--objective", objective or ()) or None,
+        "outcome_constraints": parse_objects("--outcome-constraint", outcome_constraint or ()) or None,
+        "mixtures": parse_objects("--mixture", mixture or ()) or None,
+        "prior": None if prior is None else parse_point(prior),
+        "baseline": None if baseline is None else parse_point(baseline),
+        "quantities": None if quantity is None else parse_point(quantity),
+        "plates": None if plates is None else parse_object("--plates", plates),
+        "early_stopping": None if early_stopping is None else parse_object("--early-stopping", early_stopping),
+        "cost": cost,
+        "per_cost": per_cost or None,
+        "robust": robust or None,
+        "algorithm": None if algorithm is None else parse_object("--algorithm", algorithm),
     }
     settings = {name: value for name, value in given.items() if value is not None}
+    if failure_limit == NO_LIMIT:
+        settings["failure_limit"] = None
     if definition is None and not (settings or catalogue):
         fail("give a file with a definition, or at least --direction and --parameter; see adabkb study create --help")
     body = {**({} if definition is None else _read(definition)), **settings}
@@ -121,7 +164,8 @@ def _read(definition: Path) -> dict[str, Any]:
 
 def _options(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the names of the options that gave these settings. An error in any other field comes from the file."""
-    singular = {"constraints": "constraint", "metrics": "metric", "parameters": "parameter", "tags": "tag"}
-    names = {singular.get(name, name) for name in settings if name != "stop"}
+    names = {RENAMED.get(name, name) for name in settings if name != "stop"}
     names |= settings.get("stop", {}).keys()
+    if "parameters" in names:
+        names = names - {"parameters"} | {"parameter"}
     return {name: f"--{name.replace('_', '-')}" for name in names}

@@ -108,7 +108,7 @@ class Programs:
                 with ReportReader(trial, folder / program.REPORTS_FILE, group, self.limits.grace).reading():
                     code, timed_out = self._ended(group)
                 drain(outputs)
-            if trial.should_stop():
+            if trial.should_stop:
                 self._given_back, self._has_succeeded = 0, True
                 return None
             output, errors = (stream.text() for stream in outputs)

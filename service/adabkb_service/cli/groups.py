@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -27,8 +27,10 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments. A global option after the command overrides one before it."""
-        unknown = None if ctx.ignore_unknown_options else self._unknown(args)
+        given = [] if ctx.ignore_unknown_options else list(self._given(args))
+        unknown = next((name for name, option in given if option is None), None)
         if unknown is None:
+            _check_once(ctx, given)
             ctx.ignore_unknown_options = True  # negative numbers look like options
         else:
             args = [unknown, *args]  # checked before negative numbers
@@ -50,8 +52,25 @@ class Command(TyperCommand):
         own = {option for parameter in self.params for option in parameter.opts}
         return [option for option in GLOBAL.values() if option in own]
 
-    def _unknown(self, args: Sequence[str]) -> str | None:
-        """Return the first option that the command does not have; None if it has all."""
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options with their help. Those of a panel follow in a short list below its title, without help."""
+        params = self.params
+        panels: dict[str, list[Any]] = {}
+        for option in params:
+            if title := getattr(option, "rich_help_panel", None):
+                panels.setdefault(title, []).append(option)
+        self.params = [option for option in params if not any(option in panel for panel in panels.values())]
+        try:
+            super().format_options(ctx, formatter)
+        finally:
+            self.params = params
+        for title, options in panels.items():
+            with formatter.section(title):
+                formatter.write_text(", ".join(map(_in_short, options)))
+
+    def _given(self, args: Sequence[str]) -> Iterator[tuple[str, Any]]:
+        """Yield the names of the options among the arguments, each with the option; None if the command does not have
+        it."""
         known = {name: option for option in self.params for name in option.opts if name.startswith("-")}
         words = iter(args)
         for word in words:
@@ -59,11 +78,11 @@ class Command(TyperCommand):
                 break
             name, equals, _ = word.partition("=")
             if name in known:
+                yield name, known[name]
                 if not (equals or getattr(known[name], "is_flag", False)):
                     next(words, None)
             elif word.startswith("-") and word not in ("-", "--help") and NEGATIVE.fullmatch(word) is None:
-                return word
-        return None
+                yield word, None
 
 
 class Group(TyperGroup):
@@ -128,6 +147,22 @@ class Group(TyperGroup):
         here = [f"{self._group} {each}".strip() for each in get_close_matches(name, self._members, MOST, NEAR)]
         anywhere = [path for each in get_close_matches(name, self._paths, MOST, NEAR) for path in self._paths[each]]
         return here or anywhere
+
+
+def _check_once(ctx: Any, given: Sequence[tuple[str, Any]]) -> None:
+    """Refuse an option that has one value and is given twice, since the first value would be ignored."""
+    found = set[str]()
+    for name, option in given:
+        if name in found:
+            ctx.fail(f"{name} is given twice; give it once.")
+        if not (option.multiple or option.is_flag):
+            found.add(name)
+
+
+def _in_short(option: Any) -> str:
+    """Return an option as in a list of options; "--prior NAME=JSON..." may be repeated."""
+    value = "" if option.is_flag else f" {option.metavar}"
+    return f"{option.opts[0]}{value}{'...' if option.multiple else ''}"
 
 
 def _source(context: Any, name: str) -> str:

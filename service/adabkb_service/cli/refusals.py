@@ -54,11 +54,13 @@ NO_TRIAL = {
 }
 """Remedies by the reason for which a study issues no trial; the reason itself is in ``REASONS``."""
 
-_RENAMED = {
+RENAMED = {
     "constraints": "constraint",
     "defaults": "default",
     "metrics": "metric",
     "mixtures": "mixture",
+    "objectives": "objective",
+    "outcome_constraints": "outcome_constraint",
     "parameter": "parameters",
     "quantities": "quantity",
     "std_errors": "metric_std_error",
@@ -134,7 +136,7 @@ def _named(pointer: str, names: Mapping[str, str], lines: Sequence[int], paramet
     rules = [names[rule] for rule in ("no_gain_for", "gap_share_below") if rule in names]
     if first == "stop" and rules:
         return names.get(rest[0], rules[-1]) if rest else rules[-1]
-    name = _RENAMED.get(first, first)
+    name = RENAMED.get(first, first)
     return " ".join([names[name], *rest]) if name in names else pointer or "the document"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,9 +20,16 @@ from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
 from adabkb_service.cli.output import AsJson, fail, in_unit, show, summary
 from adabkb_service.cli.refusals import option_names, refuse
 from adabkb_service.cli.server_calls import Server, StudyId
-from adabkb_service.cli.values import parse, parse_budget, parse_parameter, parse_point, parse_tag
-
-NO_LIMIT = "none"
+from adabkb_service.cli.values import (
+    NO_LIMIT,
+    parse,
+    parse_budget,
+    parse_object,
+    parse_objects,
+    parse_parameter,
+    parse_point,
+    parse_tag,
+)
 
 
 def list_studies(
@@ -171,7 +179,7 @@ def update(
 ) -> None:
     """Change the settings of a study, or edit its space.
 
-    A LIMIT is a number or "none", which also removes most other settings.
+    What is not given stays; "none" removes a setting that is not required.
     Options from --tag on may be repeated; only --parameter keeps old entries.
 
     \b
@@ -198,24 +206,26 @@ def update(
         changes["stop"] = {name: parse(text) for name, text in rules.items() if text not in (None, NO_LIMIT)} or None
     texts_of_study = {"title": title, "description": description}
     changes |= {name: None if text == NO_LIMIT else text for name, text in texts_of_study.items() if text is not None}
-    if tag is not None:
-        changes["tags"] = dict(map(parse_tag, tag))
     if parameter is not None:
         changes["parameters"] = list(map(parse_parameter, parameter))
     if descriptors is not None:
         add_descriptors(descriptors, changes.get("parameters", []), "--parameter")
-    named = {"quantities": quantity, "defaults": default}
-    changes |= {name: parse_point(texts) for name, texts in named.items() if texts is not None}
-    if constraint is not None:
-        changes["constraints"] = [] if constraint == [NO_LIMIT] else constraint
-    for name, texts in {"mixtures": mixture, "outcome_constraints": outcome_constraint}.items():
-        if texts is not None:
-            changes[name] = [] if texts == [NO_LIMIT] else [parse(text) for text in texts]
+    if default is not None:
+        changes["defaults"] = parse_point(default)
     if early_stopping is not None:
-        changes["early_stopping"] = parse(early_stopping)
-    for name, texts in {"prior": prior, "baseline": baseline}.items():
-        if texts is not None:
-            changes[name] = {} if texts == [NO_LIMIT] else parse_point(texts)
+        is_removed = early_stopping == NO_LIMIT
+        changes["early_stopping"] = None if is_removed else parse_object("--early-stopping", early_stopping)
+    replaced: dict[str, tuple[list[str] | None, Callable[[list[str]], Any]]] = {
+        "mixtures": (mixture, partial(parse_objects, "--mixture")),
+        "outcome_constraints": (outcome_constraint, partial(parse_objects, "--outcome-constraint")),
+        "quantities": (quantity, parse_point),
+        "prior": (prior, parse_point),
+        "baseline": (baseline, parse_point),
+        "tags": (tag, lambda texts: dict(map(parse_tag, texts))),
+        "constraints": (constraint, list),
+    }
+    given = {name: each for name, each in replaced.items() if each[0] is not None}
+    changes |= {name: None if texts == [NO_LIMIT] else read(texts or []) for name, (texts, read) in given.items()}
     if not changes:
         fail("there is nothing to change; give at least one option, such as --budget 100")
     try:

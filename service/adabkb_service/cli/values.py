@@ -14,7 +14,18 @@ import typer
 from adabkb_service.cli.output import fail
 
 EXAMPLE = 'such as C=10 kernel=rbf, or as JSON \'{"C": 10, "kernel": "rbf"}\''
-PARAMETER = 'such as \'{"name": "lr", "kind": "float", "low": 0.001, "high": 1, "scale": "log"}\''
+NO_LIMIT = "none"
+"""What removes a limit, or another setting of a study."""
+OBJECTS = {
+    "--algorithm": '\'{"kind": "sobol"}\'',
+    "--early-stopping": '\'{"rule": "asha", "max_steps": 27}\'',
+    "--mixture": '\'{"parameters": ["water", "ethanol"], "total": 1}\'',
+    "--objective": '\'{"metric": "cost", "direction": "minimize"}\'',
+    "--outcome-constraint": '\'{"metric": "latency_ms", "upper": 20}\'',
+    "--parameter": '\'{"name": "lr", "kind": "float", "low": 0.001, "high": 1, "scale": "log"}\'',
+    "--plates": '\'{"size": 24, "shared": ["temperature"]}\'',
+}
+"""An example for each option whose argument is an object in JSON."""
 
 Point = Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help=f"the point, {EXAMPLE}", show_default=False)]
 ActualPoint = Annotated[
@@ -162,10 +173,24 @@ def parse_parameter(text: str) -> dict[str, Any]:
     Raises:
         Failure: the argument is not an object in JSON.
     """
+    return parse_object("--parameter", text)
+
+
+def parse_object(option: str, text: str) -> dict[str, Any]:
+    """Return the object in JSON that an option gives.
+
+    Raises:
+        Failure: the argument is not an object in JSON.
+    """
     found = parse(text)
     if not isinstance(found, dict):
-        fail(f"--parameter {text!r} is not a JSON object; give a parameter as in a definition, {PARAMETER}")
+        fail(f"{option} {text!r} is not a JSON object; give one as in a definition, such as {OBJECTS[option]}")
     return found
+
+
+def parse_objects(option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the objects in JSON that a repeated option gives: see ``parse_object``."""
+    return [parse_object(option, text) for text in texts]
 
 
 def parse_budget(text: str) -> Any:

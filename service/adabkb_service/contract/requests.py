@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import (
@@ -116,8 +117,20 @@ class Page(Answer, Generic[Item]):
     ]
 
 
+EMPTY: Mapping[str, Callable[[], Any]] = {
+    "tags": dict,
+    "quantities": dict,
+    "constraints": list,
+    "mixtures": list,
+    "prior": dict,
+    "baseline": dict,
+    "outcome_constraints": list,
+}
+"""The settings of which a study without any has an empty list or object instead of null."""
+
+
 class PatchStudyBody(Changes):
-    """Changes to a study. Absent fields keep their values."""
+    """Changes to a study. Absent fields keep their values, and null removes a setting."""
 
     state: NotNull[Literal["running", "paused"]] = None
     budget: Budget | None = None
@@ -128,10 +141,13 @@ class PatchStudyBody(Changes):
     failure_limit: Count | None = None
     pending_limit: Count | None = None
     stop: Stop | None = None
-    tags: NotNull[Tags] = None
+    tags: Tags | None = None
     title: Title | None = None
     description: Description | None = None
-    quantities: NotNull[Quantities] = None
+    quantities: Annotated[
+        Quantities | None,
+        Field(description="labels, units, digits and natural bounds, by name; these replace all former ones"),
+    ] = None
     parameters: Annotated[
         NotNull[Annotated[list[Parameter], Field(min_length=1, max_length=MAX_PARAMETERS), SPARING]],
         Field(
@@ -140,23 +156,23 @@ class PatchStudyBody(Changes):
         ),
     ] = None
     constraints: Annotated[
-        NotNull[Annotated[list[ConstraintText], Field(max_length=MAX_CONSTRAINTS), SPARING]],
+        Annotated[list[ConstraintText], Field(max_length=MAX_CONSTRAINTS), SPARING] | None,
         Field(description="edits the space: these constraints replace all former ones"),
     ] = None
     mixtures: Annotated[
-        NotNull[Annotated[list[Mixture], Field(max_length=MAX_MIXTURES), SPARING]],
+        Annotated[list[Mixture], Field(max_length=MAX_MIXTURES), SPARING] | None,
         Field(description="edits the space: these mixtures replace all former ones"),
     ] = None
     prior: Annotated[
-        NotNull[Beliefs],
+        Beliefs | None,
         Field(description="edits the space: these beliefs about the optimum replace all former ones"),
     ] = None
     baseline: Annotated[
-        NotNull[Baseline],
+        Baseline | None,
         Field(description="edits the space: this baseline replaces the former one"),
     ] = None
     outcome_constraints: Annotated[
-        NotNull[Annotated[list[OutcomeConstraint], Field(max_length=MAX_METRICS), SPARING]],
+        Annotated[list[OutcomeConstraint], Field(max_length=MAX_METRICS), SPARING] | None,
         Field(description="edits the bounds: these bounds of the study's metrics replace all former ones"),
     ] = None
     early_stopping: Annotated[
@@ -171,6 +187,13 @@ class PatchStudyBody(Changes):
         NotNull[Annotated[dict[Name, Choice], Field(max_length=MAX_PARAMETERS), SPARING]],
         Field(description="for each added parameter, by name: its value in the existing trials"),
     ] = None
+
+    def changes(self) -> dict[str, Any]:
+        """Return the given fields with their new values, which are null or empty for removed settings."""
+        return {
+            name: EMPTY[name]() if value is None and name in EMPTY else value
+            for name, value in super().changes().items()
+        }
 
 
 class SuggestBody(Body):

@@ -31,7 +31,7 @@ def examples() -> Iterator[tuple[str, str]]:
 def printed(command: str) -> str:
     """Return the output of a command. A shell is started only if it is needed, since that is slow."""
     if command.startswith("adabkb ") and "<<" not in command:
-        return adabkb(*shlex.split(command)[1:])
+        return adabkb(*shlex.split(command.replace("\\\n", " "))[1:])
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path}
     done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=False)

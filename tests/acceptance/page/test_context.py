@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -179,7 +181,8 @@ def test_the_page_asks_for_the_context_that_is_measured_with_the_result(
 def test_the_page_shows_the_best_point_now_beside_the_best_result_ever(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
-    """In the context of the latest result."""
+    """In the context of the latest result, with enough results to rely on the model."""
+    gluing(api)
     gluing(api)
     with tab(browser, site) as page:
         page.goto("/studies/gluing")
@@ -188,3 +191,10 @@ def test_the_page_shows_the_best_point_now_beside_the_best_result_ever(
         expect(now).to_contain_text("humidity 0.9")
         expect(now).to_contain_text("machine B")
         expect(page.locator("#measured-now")).to_contain_text("Best single result ever: measured")
+        page.goto("/studies/gluing/report")
+        expect(
+            page.get_by_role("heading", name="Recommended: expected by the model now, in the latest context")
+        ).to_be_visible()
+        page.goto("/compare?study=gluing")
+        best = page.get_by_role("row", name="gluing").get_by_role("cell").nth(3)
+        expect(best).to_contain_text(re.compile(r"^\S+ now \S+ \(90%: .*\) expected$"))

@@ -74,6 +74,24 @@ def test_report_of_a_finished_study_does_not_say_why_the_last_trial_was_chosen(a
     assert "**Is it going well?**" in report(api, "digits")
 
 
+def test_report_of_a_study_that_drifts_has_the_best_point_now_beside_the_best_result_ever(api: httpx.Client) -> None:
+    parameters = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("x", "day")]
+    parameters[1] |= {"context": True}
+    api.post("/v1/studies", json={"id": "drift", "direction": "maximize", "parameters": parameters, "seed": 1})
+    for number in range(12):
+        x, day = number % 4 / 4, number / 12
+        result = {"parameters": {"x": x, "day": day}, "value": -((x - day) ** 2) - day}
+        assert api.post("/v1/studies/drift/observe", json=result).is_success
+    text = report(api, "drift")
+    _, best, *_ = tables(text)
+    now = api.get("/v1/studies/drift/recommendation?context=latest").json()["model"]["parameters"]
+    assert best[0][1:] == ["by the model now, in the latest context", "best observed"]
+    assert [float(cell) for cell in best[2][1:]] == pytest.approx([11 / 12, 0], abs=0.001)
+    assert float(best[1][1]) == pytest.approx(now["x"], abs=0.01)
+    assert re.search(r"Recommended: .*expected by the model now, in the latest context, at x", text)
+    assert re.search(r"Best result: .*, a result without a trial\) at x 0", text.replace("(a result", ", a result"))
+
+
 def trial_of_best(api: httpx.Client) -> int:
     trial: int = api.get("/v1/studies/digits").json()["best"]["trial"]
     return trial

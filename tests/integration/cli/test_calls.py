@@ -275,7 +275,9 @@ def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
     assert study.info().constraints == ("x <= 2.5", "not (b and x > 1)")
     adabkb("study", "update", study.id, "--constraint", "none")
     assert study.info().constraints == ()
-    assert "is not a JSON object; give a parameter" in adabkb("study", "update", study.id, "--parameter", "x", code=1)
+    assert "is not a JSON object; give one as in a definition" in adabkb(
+        "study", "update", study.id, "--parameter", "x", code=1
+    )
     assert "--tag 'a' has no value" in adabkb("study", "update", study.id, "--tag", "a", code=1)
 
 

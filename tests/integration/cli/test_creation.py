@@ -30,6 +30,74 @@ def test_a_study_is_created_from_options_alone(address: str) -> None:
     assert (info.constraints, info.stop, info.tags) == (("x + y <= 1",), {"no_gain_for": 5}, {"a": "b"})
 
 
+SHARES = [json.dumps({"name": name, "kind": "float", "low": 0, "high": 1}) for name in "abc"]
+
+
+def test_a_study_has_every_setting_that_an_option_gives(address: str) -> None:
+    """Objectives go with neither a baseline nor a robust search, and a plain algorithm goes with few settings."""
+    space = [word for text in SHARES for word in ("--parameter", text)]
+    bound, mixture = {"metric": "purity", "lower": 0.9, "upper": None}, {"parameters": ["a", "b"], "total": 2.0}
+    rule = {"rule": "median", "max_steps": 9, "min_steps": 2, "after_trials": 5}
+    belief = {"around": 0.5, "width": 0.25}
+    adabkb(
+        *(
+            "study",
+            "create",
+            "--id",
+            "one",
+            "--direction",
+            "maximize",
+            *space,
+            "--title",
+            "Blend",
+            "--metric",
+            "purity",
+        ),
+        *("--outcome-constraint", json.dumps(bound), "--mixture", json.dumps(mixture), "--per-cost", "--cost", "told"),
+        *("--prior", f"c={json.dumps(belief)}", "--baseline", "c=0.25", "--robust", "--failure-limit", "none"),
+        *("--quantity", 'value={"unit": "%"}', "--quantity", 'purity={"digits": 2}', "--description", "for a test"),
+        *("--max-attempts", "4", "--max-runtime-seconds", "60", "--pending-limit", "5", "--budget", "cost 12.5"),
+        *("--plates", '{"size": 4, "shared": ["c"]}'),
+    )
+    goals = [{"metric": name, "direction": "minimize", "noise_std": 0.5} for name in ("m", "n")]
+    objectives = [word for goal in goals for word in ("--objective", json.dumps(goal))]
+    stopping = ("--early-stopping", json.dumps(rule | {"metric": "m"}))
+    adabkb("study", "create", "--id", "two", *space, *objectives, *stopping)
+    algorithm = ("--algorithm", '{"kind": "sobol"}')
+    adabkb("study", "create", "--id", "three", "--direction", "minimize", *space, *algorithm)
+    with Client(address) as client:
+        one, two, three = (client.study(id).info() for id in ("one", "two", "three"))
+    assert (one.outcome_constraints, one.prior, one.baseline) == ((bound,), {"c": belief}, {"c": 0.25})
+    assert one.mixtures[0]["total"] == 2.0
+    assert (one.cost, one.per_cost, one.robust, one.budget) == ("told", True, True, {"cost": 12.5})
+    assert (one.failure_limit, one.max_attempts, one.max_runtime_seconds, one.pending_limit) == (None, 4, 60.0, 5)
+    assert one.quantities == {"value": {"unit": "%"}, "purity": {"digits": 2}}
+    assert (one.title, one.description, one.plates) == ("Blend", "for a test", {"size": 4, "shared": ["c"]})
+    assert (two.objectives, two.early_stopping) == (tuple(goals), rule | {"metric": "m"})
+    assert three.algorithm["kind"] == "sobol"
+
+
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [
+        (["--plates", '{"size": 1}'], "error: --plates size: "),
+        (["--objective", '{"metric": "m"}'], "error: --objective"),
+        (["--outcome-constraint", '{"metric": "m"}'], "error: --outcome-constraint 0"),
+        (["--mixture", '["x", "y"]'], 'error: --mixture \'["x", "y"]\' is not a JSON object'),
+        (["--early-stopping", "median"], "error: --early-stopping 'median' is not a JSON object; give one as in a def"),
+        (["--prior", "z=1"], "error: --prior z: "),
+        (["--baseline", "x=7"], "error: --baseline x: "),
+        (["--quantity", "value=3"], "error: --quantity value: "),
+        (["--per-cost"], "error: --per-cost: also needs the field cost"),
+        (["--failure-limit", "many"], "error: --failure-limit: "),
+        (["--algorithm", '{"kind": "best"}'], "error: --algorithm kind: "),
+    ],
+)
+def test_an_error_of_a_setting_names_its_option(options: list[str], where: str) -> None:
+    space = ("--direction", "minimize", "--parameter", PARAMETER)
+    assert where in adabkb("study", "create", *space, *options, code=1)
+
+
 def test_options_replace_fields_of_the_file_and_update_changes_a_study(tmp_path: Path, address: str) -> None:
     file = tmp_path / "study.json"
     file.write_text(json.dumps({"id": "filed", "direction": "minimize", "parameters": [json.loads(PARAMETER)]}))

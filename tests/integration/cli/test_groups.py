@@ -69,6 +69,33 @@ def test_the_help_of_every_command_is_a_screen() -> None:
     assert {path: lines for path, lines in lengths.items() if lines > SCREEN} == {}
 
 
+def test_the_help_of_a_command_names_each_option() -> None:
+    for path, command in commands():
+        text = adabkb(*path, "--help")
+        named = [each.opts[0] for each in command.params if not each.hidden and each.opts[0].startswith("-")]
+        assert [name for name in named if f"{name} " not in text.replace("\n", " ").replace(",", " ")] == [], path
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["study", "update", "s", "--early-stopping", "{}", "--early-stopping", "{}"], "--early-stopping"),
+        (["study", "update", "--budget=1", "s", "--budget", "2"], "--budget"),
+        (["result", "observe", "s", "1", "-0.5", "--std-error", "1", "--std-error=2"], "--std-error"),
+        (["study", "list", "--url", "http://127.0.0.1:1", "--url", "http://127.0.0.1:2"], "--url"),
+    ],
+)
+def test_an_option_with_one_value_is_given_once(words: list[str], option: str) -> None:
+    assert f"{option} is given twice; give it once." in adabkb(*words, code=2)
+
+
+def test_flags_and_options_with_several_values_may_be_repeated() -> None:
+    with listening() as (url, _):
+        assert (
+            json.loads(adabkb("study", "list", "--url", url, "--tag", "a=b", "--tag", "a=b", "--json", "--json")) == []
+        )
+
+
 def test_the_first_level_says_of_a_command_what_the_command_says_of_itself() -> None:
     for path, command in commands():
         if len(path) == 1:

@@ -55,7 +55,7 @@ def test_a_block_that_is_stopped_needs_no_result(study: Study) -> None:
         first.observe(0.5)
     with study.trial() as second:
         assert second.report(1, 0.75)
-        assert second.should_stop()
+        assert second.should_stop
     assert [trial.state for trial in study.trials()] == ["completed", "stopped"]
     assert study.report(second, 1, 0.75) is True
 
@@ -133,7 +133,7 @@ def test_reports_are_awaited(server: str) -> None:
         for step in (1, 3, 9):
             value = float(trial.number + 9 - step)
             await trial.report(step, value)
-            if trial.should_stop():
+            if trial.should_stop:
                 break
         return value
 

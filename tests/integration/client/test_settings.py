@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import pickle
 import re
+from collections.abc import Callable
 from typing import Any, Never, get_args, get_type_hints
 
+import httpx
 import pytest
 from pydantic import BaseModel
 
@@ -22,6 +25,7 @@ from adabkb_client import (
     EarlyStopping,
     Float,
     Int,
+    Invalid,
     MedianRule,
     OutcomeConstraint,
     Parameter,
@@ -35,16 +39,97 @@ from adabkb_client import (
     StudyObjective,
     StudySettings,
 )
+from adabkb_client._settings import NOT_GIVEN
+from adabkb_service.cli.refusals import RENAMED
 from adabkb_service.contract import budget, cost, early_stopping, metrics, objectives, plates, prior, quantities, stop
 from adabkb_service.contract.algorithms import KINDS, PROFILES, SYSTEMS
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.contract.stored import REPLACED
 from adabkb_service.contract.study import CHANGEABLE, WORDED, StudyDefinition
+from tests.integration.cli.shell import adabkb
 
 
 def test_a_study_has_these_settings_beside_the_arguments_of_create_study() -> None:
     arguments = {"id", "parameters", "direction"}
     assert set(StudySettings.__annotations__) == StudyDefinition.model_fields.keys() - arguments
+
+
+REMOVABLE: dict[str, Any] = {
+    "budget": 30,
+    "tolerance": 0.25,
+    "stop": {"no_gain_for": 9},
+    "max_runtime_seconds": 60.0,
+    "failure_limit": 4,
+    "pending_limit": 5,
+    "title": "Blend",
+    "description": "for a test",
+    "tags": {"a": "b"},
+    "quantities": {"value": {"unit": "%"}},
+    "outcome_constraints": [{"metric": "purity", "lower": 0.5}],
+    "constraints": ["c <= 0.75"],
+    "mixtures": [{"parameters": ["a", "b"]}],
+    "prior": {"c": {"around": 0.5, "width": 0.25}},
+    "baseline": {"c": 0.5},
+}
+"""A value of each setting that a study can lack."""
+LASTING = {"state", "lease_seconds", "max_attempts", "early_stopping", "parameters", "catalogues", "defaults"}
+"""What every study has, the rule of early stopping, which stays, and fields that are no settings."""
+
+
+def by_client(url: str, name: str) -> None:
+    with Client(url) as client:
+        client.study("s").update(**{name: None})  # type: ignore[arg-type]
+
+
+def by_async_client(url: str, name: str) -> None:
+    async def remove() -> None:
+        async with AsyncClient(url) as client:
+            study = await client.study("s")
+            await study.update(**{name: None})  # type: ignore[arg-type]
+
+    asyncio.run(remove())
+
+
+def by_command(url: str, name: str) -> None:
+    option = "no_gain_for" if name == "stop" else RENAMED.get(name, name)
+    adabkb("study", "update", "s", f"--{option.replace('_', '-')}", "none", "--url", url)
+
+
+def by_http(url: str, name: str) -> None:
+    assert httpx.patch(f"{url}/v1/studies/s", json={name: None}).is_success
+
+
+@pytest.mark.parametrize("remove", [by_client, by_async_client, by_command, by_http])
+def test_none_removes_a_setting_and_what_is_not_given_stays(server: str, remove: Callable[[str, str], None]) -> None:
+    assert PatchStudyBody.model_fields.keys() - LASTING == REMOVABLE.keys()
+    space = {name: Float(0, 1) for name in "abc"}
+    with Client(server) as client:
+        study = client.create_study("s", space, direction="maximize", metrics=["purity"], **REMOVABLE)
+        before = {name: getattr(study.info(), name) for name in REMOVABLE}
+        assert all(before.values())
+        for name in REMOVABLE:
+            remove(server, name)
+            after = {each: getattr(study.info(), each) for each in REMOVABLE}
+            assert not after[name], name
+            assert after == {**before, name: after[name]}, name
+            before = after
+
+
+def test_what_every_study_has_is_not_removed(client: Client) -> None:
+    rule = MedianRule(max_steps=9)
+    study = client.create_study("s", {"x": Float(0, 1)}, direction="maximize", early_stopping=rule)
+    before = study.info()
+    for name in LASTING - {"state", "catalogues"}:
+        with pytest.raises((Invalid, TypeError, AttributeError)):
+            study.update(**{name: None})  # type: ignore[arg-type]
+    assert study.info() == before
+
+
+@pytest.mark.parametrize("kind", [Study, AsyncStudy])
+def test_every_argument_of_an_update_may_be_left_out_for_the_same_reason(kind: type[Study | AsyncStudy]) -> None:
+    given = [each for each in inspect.signature(kind.update).parameters.values() if each.kind is each.KEYWORD_ONLY]
+    assert given
+    assert all(each.default is NOT_GIVEN for each in given)
 
 
 def test_these_of_them_can_be_changed() -> None:

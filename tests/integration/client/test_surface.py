@@ -250,6 +250,19 @@ def test_a_leased_trial_has_its_studys_calls_without_the_arguments_that_it_knows
         assert signature(getattr(leased, name)) == ([each for each in expected if each.name not in known], answer), name
 
 
+def test_a_truth_is_a_property_which_needs_no_parentheses() -> None:
+    """``if trial.should_stop:`` would always be true if it was a method. That of Optuna is one."""
+    found = {
+        f"{name}.{method}"
+        for name in adabkb_client.__all__
+        for method, function in inspect.getmembers(getattr(adabkb_client, name), inspect.isfunction)
+        if not method.startswith("_") and signature(function) == ([], bool)
+    }
+    assert found == {"AskingTrial.should_prune"}
+    assert isinstance(inspect.getattr_static(LeasedTrial, "should_stop"), property)
+    assert isinstance(inspect.getattr_static(AsyncLeasedTrial, "should_stop"), property)
+
+
 BARE = {
     ("AskingTrial", "user_attrs"): "attributes",
     ("Catalogue", "cells"): "cells of a table",

@@ -6,12 +6,25 @@ import asyncio
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, get_args, get_type_hints, is_typeddict
 
 import pytest
+from pydantic import BaseModel
 
 import adabkb_client
-from adabkb_client import AsyncClient, AsyncStudy, Client, ImportReport, Study, StudyInfo, Trial
+from adabkb_client import (
+    AsyncClient,
+    AsyncStudy,
+    Client,
+    ImportReport,
+    Study,
+    StudyChanges,
+    StudyInfo,
+    StudySettings,
+    Trial,
+)
+from adabkb_client.mcp import _arguments
+from adabkb_client.mcp._answers import InfoAnswer
 from tests.integration.cli.shell import commands
 from tests.integration.client.mcp.agents import in_process
 from tests.openapi import document
@@ -83,20 +96,6 @@ ONLY_IN_PYTHON = {
         "progress",  # lines on standard error
         "resources",  # of an engine
     },
-    "create_study": {  # in the file with the definition: its help would be longer than a screen
-        "algorithm",
-        "baseline",
-        "cost",
-        "early_stopping",
-        "mixtures",
-        "objectives",
-        "outcome_constraints",
-        "per_cost",
-        "plates",
-        "prior",
-        "quantities",
-        "robust",
-    },
     "add_result": {"value"},  # the first of the arguments, before the point
     "import_results": {"progress"},
     "restore_study": {"id"},  # the study is the argument STUDY
@@ -158,6 +157,45 @@ OTHER_ROUTES = {"/v1/studies/{study_id}/trials/{number}/files", "/v1/studies/{st
 """Routes whose body is a file."""
 TOOLS = {"key", "study", "limit", "cursor", "caller"}
 """Arguments only for agents: a key, the study (also one to create), and the page of a list."""
+FOR_PEOPLE = "people change it, since it may spend more than was agreed, or cannot be undone"
+OF_ONE_PROGRAM = "an attempt belongs to a program, and an agent names the trial in each call"
+NOT_FOR_AGENTS = {
+    "create_study": {"id": "it is the argument study", "update": FOR_PEOPLE},
+    "update": dict.fromkeys(
+        {"parameters", "defaults", "constraints", *StudyChanges.__annotations__}
+        - {"outcome_constraints", "early_stopping"},
+        FOR_PEOPLE,
+    ),
+    "trials": {"attributes": "no tool sets attributes"},
+    "suggest": {"worker": "the server names the token's user"},
+    "report": {"attempt": OF_ONE_PROGRAM, "lease_seconds": "heartbeat changes it"},
+    **{tool: {"attempt": OF_ONE_PROGRAM} for tool in ("observe", "heartbeat", "fail", "release", "withdraw")},
+}
+"""Arguments of the client that a tool does not have, with the reasons."""
+PARTS_OF_TOOLS: dict[Any, type[BaseModel]] = {
+    each: getattr(_arguments, each.__name__)
+    for each in (
+        adabkb_client.Belief,
+        adabkb_client.CostBudget,
+        adabkb_client.EarlyStopping,
+        adabkb_client.Mixture,
+        adabkb_client.OutcomeConstraint,
+        adabkb_client.PlateBudget,
+        adabkb_client.Plates,
+        adabkb_client.Quantity,
+        adabkb_client.Stop,
+    )
+} | {adabkb_client.StudyObjective: _arguments.Objective}
+"""Parts of settings of the client, and those of tools."""
+PARAMETERS: dict[type, type[BaseModel]] = {
+    adabkb_client.Bool: _arguments.BoolParameter,
+    adabkb_client.Catalogue: _arguments.CatalogueParameter,
+    adabkb_client.Categorical: _arguments.CategoricalParameter,
+    adabkb_client.Fixed: _arguments.FixedParameter,
+    adabkb_client.Float: _arguments.FloatParameter,
+    adabkb_client.Int: _arguments.IntParameter,
+    adabkb_client.Ordinal: _arguments.OrdinalParameter,
+}
 
 
 def taken(call: str) -> set[str]:
@@ -260,6 +298,40 @@ def test_a_tool_names_what_it_takes_as_the_client_does(server: str) -> None:
 
     for tool, names in asyncio.run(tools()).items():
         assert names - TOOLS <= taken(tool), tool
+        assert taken(tool) - names == NOT_FOR_AGENTS.get(tool, {}).keys(), tool
+
+
+@pytest.mark.parametrize("part", PARTS_OF_TOOLS, ids=lambda part: part.__name__)
+def test_a_part_of_a_setting_has_the_same_fields_for_agents(part: type) -> None:
+    assert set(PARTS_OF_TOOLS[part].model_fields) == get_type_hints(part).keys()
+
+
+def test_each_setting_with_named_fields_is_compared() -> None:
+    """Agents get an algorithm as the client does, since it has other fields for each kind."""
+    hints = get_type_hints(StudySettings)
+    assert {each for hint in hints.values() for each in _dicts(hint)} - {adabkb_client.Algorithm} == {*PARTS_OF_TOOLS}
+
+
+def _dicts(hint: Any) -> Iterator[Any]:
+    """The dicts with named fields in a type."""
+    if is_typeddict(hint):
+        yield hint
+    for each in get_args(hint):
+        yield from _dicts(each)
+
+
+@pytest.mark.parametrize("kind", PARAMETERS, ids=lambda kind: kind.__name__)
+def test_a_parameter_has_the_same_fields_for_agents(kind: type) -> None:
+    only_in_python = {"cells"}  # the other columns of a table, which the server does not get
+    assert set(PARAMETERS[kind].model_fields) - {"kind"} == set(inspect.signature(kind).parameters) - only_in_python
+
+
+def test_all_parameters_are_compared() -> None:
+    assert set(get_args(adabkb_client.Parameter)) == set(PARAMETERS)
+
+
+def test_an_agent_sees_each_setting_of_a_study() -> None:
+    assert taken("create_study") - {"id", "update"} <= get_type_hints(InfoAnswer).keys()
 
 
 def test_a_reference_to_a_study_is_named_study_in_records_and_arguments() -> None:

@@ -162,7 +162,7 @@ def test_what_cannot_be_combined_is_refused_by_name(options: dict[str, Any], mes
 def test_context_is_refused_with_what_needs_one_best_point() -> None:
     space: dict[str, Parameter] = {"x": Float(0, 1), "day": Float(0, 1, context=True)}
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"baseline": {"x": 0.5}}, "baseline with context parameters needs a study on a server"),
+        ({"baseline": {"day": 0.5}}, r"baseline\['day'\] is a context parameter, which is not chosen"),
         ({"stop": {"no_gain_for": 3}}, "stop cannot be combined with context parameters"),
         ({"tolerance": 1}, "tolerance cannot be combined with context parameters"),
         ({"fixed": {"day": 0.5}}, r"fixed\['day'\] is a context parameter; give its value as context"),
@@ -170,8 +170,8 @@ def test_context_is_refused_with_what_needs_one_best_point() -> None:
     for options, message in refused:
         with pytest.raises(ValueError, match=message):
             minimize(lambda x, day: x + day, space, 3, context={"day": 0.5}, **options)
-    unknown: dict[str, Any] = {"early_stopping": {"rule": "median", "max_steps": 9}}
-    with pytest.raises(TypeError, match=r"minimize\(\) has no early_stopping; a study has it: Client.local"):
+    unknown: dict[str, Any] = {"lease_seconds": 9}
+    with pytest.raises(TypeError, match=r"minimize\(\) has no lease_seconds; a study has it: Client.local"):
         minimize(lambda x: x, {"x": Float(0, 1)}, 3, **unknown)
     with pytest.raises(TypeError, match=r"minimize\(\) has no option n_trials; it has algorithm"):
         minimize(lambda x: x, {"x": Float(0, 1)}, 3, **{"n_trials": 9})  # type: ignore[arg-type]

@@ -105,7 +105,7 @@ def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
 def headline(report: StudyReport) -> Headline | None:
     """Return the best result and what the model expects at its point; None without a result, and with several
     objectives."""
-    study, best, progress = report.study, report.recommendation.observed, report.assessment.progress
+    study, best, progress = report.study, report.study.best, report.assessment.progress
     if best is None:
         return None
     where = f"trial {best.trial}" if best.trial else "a result without a trial"
@@ -125,7 +125,12 @@ def recommended(report: StudyReport) -> Headline | None:
         return None
     value, _, found = wording.expected(study, None, model).partition(" (")
     ends = f"{found.removesuffix(')')} on average" if found else ""
-    return Headline(value, "expected by the model", _conditions(study, model.parameters), range=ends)
+    return Headline(value, expectation(report), _conditions(study, model.parameters), range=ends)
+
+
+def expectation(report: StudyReport) -> str:
+    """Return what the value of the recommended point is."""
+    return f"expected by the model{' now, in the latest context' if report.is_now else ''}"
 
 
 def _conditions(study: answers.Study, point: answers.Parameters) -> list[str]:
@@ -163,9 +168,10 @@ def best_points(report: StudyReport) -> Table:
             texts = {name: wording.expected(study, name, at) for name, at in each.metrics.items()}
             columns.append((f"point {number}", each.parameters, texts))
     else:
-        best = found.observed
+        best = study.best
         at = "" if best is None or best.trial is None else f" (trial {best.trial})"
-        columns = [("by the model", *_by_model(report)), (f"best observed{at}", *_observed(report))]
+        by = "by the model now, in the latest context" if report.is_now else "by the model"
+        columns = [(by, *_by_model(report)), (f"best observed{at}", *_observed(report))]
     points = [None if point is None else wording.as_shown(study, point) for _, point, _ in columns]
     rows = [
         [wording.parameter_title(each), *(_setting_at(each, point) for point in points)] for each in study.parameters
@@ -185,7 +191,7 @@ def _by_model(report: StudyReport) -> tuple[answers.Parameters | None, dict[str,
 
 
 def _observed(report: StudyReport) -> tuple[answers.Parameters | None, dict[str, str]]:
-    study, best = report.study, report.recommendation.observed
+    study, best = report.study, report.study.best
     if best is None:
         return None, {}
     texts = {name: _measured(study, name, value) for name, value in (best.metrics or {}).items()}

@@ -16,11 +16,13 @@ from adabkb_service.contract.access import AuditEntry
 from adabkb_service.contract.assessment import Assessment
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.model import Recommendation
+from adabkb_service.contract.parameters import FloatParameter, IntParameter
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import Unavailable
 from adabkb_service.operations.data import table
 from adabkb_service.operations.data.export import all_events, event_line
 from adabkb_service.operations.model import assessment, predict
+from adabkb_service.operations.model.in_context import LATEST, Context
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import audit, events, files, grants, observations, overview, result_table, studies
 from adabkb_service.storage.files import FileRow
@@ -62,6 +64,9 @@ class StudyReport:
     study: answers.Study
     assessment: Assessment
     recommendation: Recommendation
+    is_now: bool
+    """Whether the recommendation is for the context of the latest result, since the best point depends on a context
+    with numbers, such as the day."""
     owner: str | None
     """The user who owns the study; None on a server without tokens."""
     workers: list[WorkerRow]
@@ -96,7 +101,12 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
         StudyNotFound: the study does not exist.
         Busy: too many requests wait for the model.
     """
-    assessed, best = assessment.assessment(service, study_id), _recommendation(service, study_id)
+    definition = definition_of(predict.row(service, study_id).definition)
+    is_now = not definition.objectives and any(
+        isinstance(each, FloatParameter | IntParameter) and each.context for each in definition.parameters
+    )
+    assessed = assessment.assessment(service, study_id)
+    best = _recommendation(service, study_id, LATEST if is_now else None)
     with service.database.reading() as connection:
         row = studies.get(connection, study_id)
         changes = _changes(connection, study_id)
@@ -104,6 +114,7 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
             study=lifecycle.full_view(row),
             assessment=assessed,
             recommendation=best,
+            is_now=is_now,
             owner=grants.owner(grants.of_study(connection, study_id)),
             workers=overview.workers(connection, study_id),
             changes=[render.event_in_brief(each) for each in changes],
@@ -118,11 +129,11 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
         )
 
 
-def _recommendation(service: Service, study_id: str) -> Recommendation:
+def _recommendation(service: Service, study_id: str, context: Context) -> Recommendation:
     """Return the best point or, with several objectives, the front. If the model does not answer, the reason is given
     instead."""
     try:
-        return predict.recommendation(service, study_id)
+        return predict.recommendation(service, study_id, context=context)
     except Unavailable as error:
         reason = predict.model_reason(service, predict.row(service, study_id), error)
         return Recommendation(model=None, observed=None, gap=None, reason=reason)

@@ -5,7 +5,7 @@ import { root } from "./calls.js";
 import { keepChoices } from "./chosen.js";
 import { compared, comparisonCharts, titlesOf } from "./comparison-charts.js";
 import { byId, every, made, one } from "./elements.js";
-import { figure, inPoints, measured } from "./words.js";
+import { expected, figure, inPoints, measured, ofInterval } from "./words.js";
 
 const chosen = every(document, "#compare [name=study]:checked", HTMLInputElement).map((each) => each.value);
 
@@ -51,6 +51,9 @@ function list(all) {
         "td",
         { className: "num strong" },
         best ? measured(best.value, quantity) : "–",
+        ...(each.now
+          ? [" ", made("small", {}, `now ${expected(ofInterval(each.now, study.algorithm), quantity)} expected`)]
+          : []),
         ...(each.isDoubted ? [" ", made("small", { className: "doubt" }, "contradicted by the other results")] : []),
       ),
       made("td", { className: "num" }, gap == null ? "–" : inPoints(gap, quantity)),

@@ -18,6 +18,7 @@ import { counted, expected, figure, inUnit, measured, numbered, ofInterval, show
  * @property {number} count of its results
  * @property {[number, number][]} records without those that the other results contradict
  * @property {boolean} isDoubted whether the other results contradict the best one
+ * @property {Recommendation["model"]} now the recommended point in the latest context, if the best point depends on one
  * @property {undefined} [error]
  */
 /** @typedef {{ id: string, error: string }} Unread */
@@ -37,7 +38,13 @@ export async function compared(id) {
     ]);
     const doubted = await data.doubted();
     const isDoubted = doubted.has(progress.records.at(-1)?.[0]);
-    const found = { id, name: study.title || id, data, study, scales, ...progress, isDoubted };
+    const now = (await data.hasBestNow())
+      ? await data.latest().then(
+          ({ model }) => model,
+          () => null,
+        )
+      : null;
+    const found = { id, name: study.title || id, data, study, scales, ...progress, isDoubted, now };
     if (!progress.records.some((/** @type {[number, number]} */ [seq]) => doubted.has(seq))) return found;
     const better = improving(study, progress.records, (await data.history()).results, doubted);
     return { ...found, records: better.map(({ seq, value }) => [seq, value]) };

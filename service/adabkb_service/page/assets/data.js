@@ -205,6 +205,15 @@ export class StudyData {
     return this.recommended(inContext(this.context));
   }
 
+  /** Whether the best point depends on a context with numbers, such as the day, so that there is a best point now.
+   * @returns {Promise<boolean>}
+   */
+  async hasBestNow() {
+    const { parameters, objectives } = await this.study();
+    const isNumber = (/** @type {string} */ kind) => ["float", "int"].includes(kind);
+    return !objectives?.length && parameters.some(({ context, kind }) => context && isNumber(kind));
+  }
+
   /** The best points in the context of the latest result.
    * @returns {Promise<Recommendation>}
    */

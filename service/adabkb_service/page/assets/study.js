@@ -52,7 +52,7 @@ function write(row, model, observed) {
 async function tellRecommended(model, observed) {
   const told = ifThere("recommended-now", HTMLElement);
   if (!told) return;
-  const isNow = parameters.some(({ context, kind }) => context && ["float", "int"].includes(kind));
+  const isNow = await data.hasBestNow();
   if (isNow) ({ model, observed } = await data.latest());
   const { outlook, results, progress } = await data.assessment();
   const isEarly = outlook.fewest !== null && results < outlook.fewest;

@@ -69,6 +69,21 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
         {"study": "s", "parameters": SPACE, "direction": "maximize"},
         "Another definition needs another id",
     ),
+    (
+        "create_study",
+        {"study": "t", "parameters": SPACE, "direction": "minimize", "budget": {"plats": 3}},
+        'budget: must be a number of trials, or {"plates": 3}, or {"cost": 12.5}, above 0',
+    ),
+    (
+        "create_study",
+        {"study": "t", "parameters": SPACE, "direction": "minimize", "budget": {"cost": 3}},
+        "budget: also needs the field cost",
+    ),
+    (
+        "create_study",
+        {"study": "t", "parameters": SPACE, "direction": "minimize", "transfer_from": ["nothing"]},
+        "transfer_from.0: ",
+    ),
     ("info", {"study": "nothing"}, "studies() lists the existing ones"),
     ("why", {"study": "s", "trial": 99}, "trials() lists the existing ones"),
 ]

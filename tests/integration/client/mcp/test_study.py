@@ -221,6 +221,62 @@ def test_mixtures_beliefs_and_settings_in_use_of_a_running_study_are_changed(ser
             assert changed.keys() & {"mixtures", "prior", "baseline"} == {"prior"}
             assert "prior.d" in await agent.refusal("update", study="s", prior={"d": {"around": 1, "width": 1}})
             assert "at least one" in await agent.refusal("update", study="s")
+            refused = await agent.refusal("update", study="s", prior=None, mixtures=[])
+            assert refused == "prior: must not be null; leave it out."
+            assert (await agent.call("info", study="s"))["prior"] == changed["prior"]
+
+    asyncio.run(session())
+
+
+def test_a_study_has_every_setting_that_the_agent_gives(server: str) -> None:
+    share = {"kind": "float", "low": 0, "high": 1}
+    settings: dict[str, Any] = {
+        "metrics": ["purity"],
+        "outcome_constraints": [{"metric": "purity", "lower": 0.9, "upper": None}],
+        "constraints": ["x + y <= 1.5"],
+        "budget": {"cost": 12.5},
+        "cost": "told",
+        "per_cost": True,
+        "robust": True,
+        "transfer_from": ["old"],
+        "plates": {"size": 4, "shared": ["x"]},
+        "stop": {"no_gain_for": 9, "gap_share_below": 0.01},
+        "noise_std": 0.5,
+        "tolerance": 0.25,
+        "lease_seconds": 60.0,
+        "max_attempts": 2,
+        "max_runtime_seconds": 30.0,
+        "failure_limit": 4,
+        "pending_limit": 8,
+        "seed": 7,
+    }
+    rule = {"rule": "asha", "max_steps": 27, "min_steps": 1, "after_trials": 2, "eta": 4}
+    goals = [
+        {"metric": "yield", "direction": "maximize", "reference": 1.0, "noise_std": 0.5},
+        {"metric": "waste", "direction": "minimize"},
+    ]
+
+    async def session() -> None:
+        async with in_process(server) as agent:
+            old = {"parameters": {"x": share}, "direction": "maximize"}
+            await agent.call("create_study", study="old", **old)
+            for n in range(5):
+                await agent.call("add_result", study="old", parameters={"x": n / 5}, value=n)
+            space = {"x": share, "y": share}
+            made = await agent.call("create_study", study="s", parameters=space, direction="maximize", **settings)
+            assert {name: made[name] for name in settings} == {**settings, "metrics": ["purity", "cost"]}
+            several = {"objectives": goals, "early_stopping": {**rule, "metric": "yield"}, "failure_limit": "none"}
+            made = await agent.call("create_study", study="t", parameters=space, **several)
+            assert made["early_stopping"] == {**rule, "metric": "yield"}
+            assert made["objectives"] == goals
+            assert "failure_limit" not in made
+            patient = {"rule": "patience", "max_steps": 9, "no_gain_for": 3, "min_gain": 0.5}
+            other = {"algorithm": {"kind": "sobol"}, "early_stopping": patient}
+            made = await agent.call("create_study", study="u", parameters=space, direction="minimize", **other)
+            assert made["algorithm"]["kind"] == "sobol"
+            assert made["early_stopping"]["min_gain"] == 0.5
+            [listed] = (await agent.call("studies", tags={"by": "nobody"}))["studies"] or [None]
+            assert listed is None
 
     asyncio.run(session())
 

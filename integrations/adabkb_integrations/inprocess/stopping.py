@@ -1,0 +1,311 @@
+"""Early stopping in a search: the trial that a function gets with ``pass_trial``, its reports, and the rules.
+
+A search stops the same trials at the same steps as a study on a server with one worker.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median, pstdev, stdev
+from typing import Any, SupportsFloat, SupportsIndex
+
+from adabkb_client import ExpectedValue
+from adabkb_client._trial_calls import Active
+from adabkb_client._values import finite
+from adabkb_client.errors import WrongResult
+from adabkb_integrations.inprocess.measured import SIGNS, Measurements
+from adabkb_integrations.inprocess.numbers import at_least
+
+KEYS = {"median": {"after_trials"}, "asha": {"after_trials", "eta"}, "patience": {"no_gain_for", "min_gain"}}
+"""The keys of each rule besides those of all rules."""
+COMMON = {"rule", "max_steps", "min_steps", "metric"}
+EXAMPLE = "MedianRule(max_steps=27)"
+MIN_MOVES = 3
+"""Completed trials needed to estimate the standard deviation of the change after a mark."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The reports of a trial so far."""
+
+    step: int
+    value: float
+    best: float
+    gain_step: int
+    """The step of the last improvement, as the rule "patience" counts them."""
+    gain_value: float
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of early stopping. A *mark* is a step at which a rule compares trials."""
+
+    rule: str
+    max_steps: int
+    sign: float
+    """+1 if larger reported values are better, -1 if smaller ones are."""
+    min_steps: int = 1
+    metric: str | None = None
+    after_trials: int = 1
+    eta: int = 3
+    no_gain_for: int = 1
+    min_gain: float = 0.0
+
+    @property
+    def compares(self) -> bool:
+        """Whether the rule compares trials. If not, the last value of a stopped trial is its result."""
+        return self.rule != "patience"
+
+    def may_stop(self, step: int) -> bool:
+        """Return whether the rule applies at a step."""
+        return self.min_steps <= step < self.max_steps
+
+    def mark(self, before: int, step: int) -> int | None:
+        """Return the mark at which the report of ``step``, after one of step ``before``, is compared; None without
+        one."""
+        if self.rule == "median":
+            return step if self.may_stop(step) else None
+        reached, rung = None, self.min_steps
+        while self.rule == "asha" and rung <= step and self.may_stop(rung):
+            reached = rung if rung > before else reached
+            rung *= self.eta
+        return reached
+
+    def extended(self, curve: Curve | None, step: int, value: float) -> Curve:
+        """Return a curve with one more report; None means a curve without reports."""
+        if curve is None:
+            return Curve(step, value, value, step, value)
+        gains = self.sign * (value - curve.gain_value) > self.min_gain
+        better = self.sign * value > self.sign * curve.best
+        last = (step, value) if gains else (curve.gain_step, curve.gain_value)
+        return Curve(step, value, value if better else curve.best, *last)
+
+    def verdict(self, curve: Curve, others: Sequence[float]) -> str | None:
+        """Return why a trial should stop, in a sentence; None if it should continue.
+
+        Args:
+            curve: the trial's curve, up to the current report.
+            others: the values that other trials reported at the mark of this report.
+        """
+        if self.rule == "patience":
+            since = curve.step - curve.gain_step
+            told = f"Its value has not improved for {since} steps, since step {curve.gain_step}."
+            return told if since >= self.no_gain_for else None
+        if len(others) < self.after_trials:
+            return None
+        if self.rule == "median":
+            middle = median(others)
+            told = f"Its best value up to step {curve.step}, {curve.best:.6g}, is worse than {middle:.6g}, the median "
+            told += f"of {len(others)} other trials at that step."
+            return told if self.sign * curve.best < self.sign * middle else None
+        better = sum(self.sign * value > self.sign * curve.value for value in others)
+        places = max((len(others) + 1) // self.eta, 1)
+        told = f"At step {curve.step} it has place {better + 1} of {len(others) + 1} trials, of which the best "
+        return f"{told}{places} continue." if better >= places else None
+
+
+def rule_of(given: Mapping[str, Any] | None, measured: Measurements, *, has_model: bool) -> Rule | None:
+    """Return the rule of a search; None without one.
+
+    Raises:
+        TypeError: it is not a rule, or has unknown keys.
+        ValueError: a number is out of its range, or the search cannot have the rule.
+    """
+    if given is None:
+        return None
+    name = given.get("rule") if isinstance(given, Mapping) else None
+    if not isinstance(given, Mapping) or name not in KEYS:
+        raise TypeError(f"early_stopping must be a rule such as {EXAMPLE}, not {given!r}")
+    if unknown := given.keys() - COMMON - KEYS[name]:
+        raise TypeError(f"early_stopping: {sorted(unknown)[0]!r} is no key of the rule {name!r}")
+    for key in ("max_steps", *(("no_gain_for",) if name == "patience" else ())):
+        if key not in given:
+            raise TypeError(f"early_stopping: the rule {name!r} needs {key}")
+    least = {"max_steps": 1, "min_steps": 1, "after_trials": 1, "eta": 2, "no_gain_for": 1}
+    numbers = {
+        key: at_least(f"early_stopping[{key!r}]", given[key], lowest) for key, lowest in least.items() if key in given
+    }
+    min_gain = finite("early_stopping['min_gain']", given.get("min_gain", 0.0))
+    if min_gain < 0:
+        raise ValueError(f"early_stopping['min_gain'] must not be negative, as {min_gain} is")
+    if numbers.get("min_steps", 1) >= numbers["max_steps"]:
+        raise ValueError("early_stopping['min_steps'] must be less than max_steps, or no trial could be stopped")
+    goals = {metric.name: metric.goal for metric in measured.metrics if metric.goal}
+    metric = given.get("metric")
+    if goals and metric not in goals:
+        raise ValueError(f"early_stopping['metric'] must name the objective that is reported: {', '.join(goals)}")
+    if metric is not None and not goals:
+        raise ValueError("early_stopping['metric'] is only for several objectives; leave it out")
+    if name != "patience" and not has_model:
+        raise ValueError(
+            f'the rule {name!r} requires the algorithm {{"profile": "auto"}}; the rule "patience" does not'
+        )
+    defaults = {"after_trials": 5} if name == "median" else {}
+    sign = measured.sign if metric is None else SIGNS["maximize" if goals[metric] > 0 else "minimize"]
+    return Rule(rule=name, sign=sign, metric=metric, min_gain=min_gain, **{**defaults, **numbers})
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """Why a trial is stopped, and at which report. ``estimate`` is its expected final value, under rules that compare
+    trials; otherwise its last value is its result."""
+
+    step: int
+    value: float
+    reason: str
+    estimate: ExpectedValue | None
+
+
+class RunningTrial:
+    """The trial that a function evaluates, with ``pass_trial=True``::
+
+    def train(trial):
+        loss = 1.0
+        for epoch in range(1, 28):
+            loss *= trial.parameters["rate"]
+            if trial.report(epoch, loss):
+                break
+        return loss
+    """
+
+    def __init__(
+        self,
+        number: int,
+        parameters: Mapping[str, Any],
+        rule: Rule | None,
+        judged: Callable[[int, int, Curve], Stopped | None],
+        *,
+        tells_cost: bool,
+    ) -> None:
+        self._number = number
+        self._parameters = parameters
+        self._rule = rule
+        self._judged = judged
+        self._tells_cost = tells_cost
+        self._curve: Curve | None = None
+        self._stopped: Stopped | None = None
+        self._cost: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<RunningTrial {self.number}: {dict(self.parameters)}>"
+
+    @property
+    def number(self) -> int:
+        """The trial's number, from 1."""
+        return self._number
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The active parameters by name."""
+        return Active(self._parameters)
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether the search has stopped the trial, which then needs no result."""
+        return self._stopped is not None
+
+    def report(self, step: SupportsIndex, value: SupportsFloat, *, cost: SupportsFloat | None = None) -> bool:
+        """Report an intermediate value, and return whether the trial is stopped. If it is, end the evaluation. The
+        return value of the function is then ignored, except for metrics if the rule "patience" stopped the trial.
+
+        Args:
+            step: number of steps done so far; larger than in the previous report.
+            value: value of the objective after this step; a finite number.
+            cost: what the evaluation has cost so far, in a search with ``cost="told"``.
+
+        Raises:
+            WrongResult: the step is not larger than before or is above ``max_steps``, or the cost is missing or not
+                expected.
+        """
+        at, told, rule, before = at_least("step", step, 0), finite("value", value), self._rule, self._curve
+        if self._stopped is not None:
+            return True
+        if before is not None and (at, told) == (before.step, before.value):
+            return False
+        if before is not None and at <= before.step:
+            raise WrongResult(f"step must be more than {before.step}, the step reported before, not {at}")
+        self._cost = self._checked(cost)
+        if rule is None:
+            self._curve = Curve(at, told, told, at, told)
+            return False
+        if at > rule.max_steps:
+            raise WrongResult(f"step must be at most max_steps of early_stopping ({rule.max_steps}), not {at}")
+        self._curve = rule.extended(before, at, told)
+        self._stopped = self._judged(self._number, -1 if before is None else before.step, self._curve)
+        return self.should_stop
+
+    def _checked(self, cost: SupportsFloat | None) -> float | None:
+        if cost is not None and not self._tells_cost:
+            raise WrongResult('cost is only for a search with cost="told"; leave it out')
+        if cost is None and self._tells_cost and self._rule is not None and self._rule.compares:
+            raise WrongResult("cost is missing: what the evaluation has cost so far, should it be stopped here")
+        found = None if cost is None else finite("cost", cost)
+        if found is not None and not found > 0.0:
+            raise WrongResult(f"cost must be positive, not {found}")
+        return found
+
+
+class Marks:
+    """The values that the trials of a search have reported at the marks of its rule."""
+
+    def __init__(self) -> None:
+        self._values: dict[int, dict[int, float]] = {}
+        """Mark -> trial -> value, in the order of the reports."""
+
+    def judged(
+        self,
+        rule: Rule,
+        number: int,
+        before: int,
+        curve: Curve,
+        *,
+        outside: Collection[int],
+        rivals: Callable[[int], bool],
+        results: Mapping[int, float],
+    ) -> Stopped | None:
+        """Record the last report of a trial, and return why the trial is stopped; None if it continues.
+
+        Args:
+            rule: the rule of the search.
+            number: the number of the trial.
+            before: the step of its report before; -1 without one.
+            curve: its curve, up to this report.
+            outside: the numbers of trials that are compared with no other.
+            rivals: whether another trial has the same plate and context.
+            results: the final values of completed trials, by number.
+        """
+        mark = rule.mark(before, curve.step)
+        if mark is not None:
+            self._values.setdefault(mark, {})[number] = curve.value
+        if not rule.may_stop(curve.step) or (mark is None and rule.compares):
+            return None
+        reached = {} if mark is None else self._values[mark]
+        values = {trial: value for trial, value in reached.items() if trial not in outside}
+        others = [value for trial, value in values.items() if trial != number and rivals(trial)]
+        if (reason := rule.verdict(curve, others)) is None:
+            return None
+        estimate = None if mark is None else extrapolated(curve.value, values, results)
+        return Stopped(curve.step, curve.value, reason, estimate)
+
+
+def extrapolated(value: float, at_mark: Mapping[int, float], results: Mapping[int, float]) -> ExpectedValue:
+    """Return the expected final value of a trial, and its standard deviation, as a study does: the value at the mark
+    plus the mean change of the completed trials from there to the end.
+
+    Args:
+        value: the trial's value at the mark.
+        at_mark: trial number -> value at the mark, for all trials that reached it.
+        results: trial number -> final value, for the completed trials.
+    """
+    moves = [results[number] - before for number, before in at_mark.items() if number in results]
+    try:
+        expected = value + fmean(moves) if moves else value
+        if len(moves) < MIN_MOVES:
+            found = expected, pstdev(at_mark.values())
+        else:
+            found = expected, stdev(moves) * math.sqrt(1.0 + 1.0 / len(moves))
+    except (ArithmeticError, ValueError, AttributeError):  # raised by ``statistics`` for infinite numbers
+        found = math.inf, math.inf
+    return ExpectedValue(*(found if all(map(math.isfinite, found)) else (value, 0.0)))
