@@ -155,6 +155,7 @@ def _reading(tools: Reading) -> list[StudyTool]:
         tools.predict,
         tools.why,
         tools.importance,
+        tools.assessment,
     ]
     return [tool(function, changes=False, is_idempotent=True) for function in functions]
 

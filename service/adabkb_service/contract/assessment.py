@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from adabkb_service.contract.analysis import ParameterImportance
+from adabkb_service.contract.analysis import ParameterImportance, Verdict
 from adabkb_service.contract.answers import Answer, Best, MetricPrediction, NoGap, Prediction
 from adabkb_service.engine.moves import Phase
 from adabkb_service.storage.rows import Origin, TrialState
@@ -125,9 +125,8 @@ class Check(Answer):
             description="model_failed: the model could not be updated; model_busy: the model did not answer, so the "
             "parts that need it are missing; beyond_bounds: the best result is better than the natural bound of the "
             "objective allows; few_results: too few results for the number of parameters; outlier: a "
-            "result is improbable given the others; poor_predictions: predictions of left-out results are hardly "
-            "better than the median; too_sure: too few results lie inside their 90% intervals; edge: the best point is "
-            "at an end of a range"
+            "result is improbable given the others; poor_predictions and too_sure: the code of the verdict; edge: the "
+            "best point is at an end of a range"
         ),
     ]
     text: Text
@@ -156,4 +155,11 @@ class Assessment(Answer):
     latest: Annotated[LatestTrial | None, Field(description="about the latest trial; null before the first one")]
     findings: Annotated[Findings | None, Field(description="null if nothing is known yet")]
     outlook: Outlook
+    verdicts: Annotated[
+        dict[str, Verdict],
+        Field(
+            description='whether the model can be trusted, by objective ("" if there is only one); empty before the '
+            "first result, and if the model does not answer"
+        ),
+    ]
     checks: Annotated[list[Check], Field(description="warnings; empty if there are none")]

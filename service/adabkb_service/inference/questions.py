@@ -81,6 +81,9 @@ class Judged:
     """Predicted probability of a result at least as far from the mean."""
     doubted: bool
     """Whether the result has less weight because the others contradict it."""
+    noise: float
+    """Standard deviation of the noise of a result there that is not doubted; 0 if the results are not known to be
+    noisy."""
 
 
 @dataclass(frozen=True)
@@ -261,8 +264,20 @@ def validation(model: Model, metric: str | None) -> Validated:
         return Validated(len(counting), None)
     values = sign * state.record.values[found.rows]
     predicted, tails = in_units(found.predicted, sign), found.tails.tolist()
-    rows = zip(found.rows, values.tolist(), predicted, tails, found.doubted.tolist(), strict=True)
+    noises = _noises(model, found, metric).tolist()
+    rows = zip(found.rows, values.tolist(), predicted, tails, found.doubted.tolist(), noises, strict=True)
     return Validated(len(counting), [Judged(counting[row], *rest) for row, *rest in rows if counting[row] > 0])
+
+
+def _noises(model: Model, found: LeftOut, metric: str | None) -> NDArray[np.float64]:
+    """The noise of each of the judged results, as in ``Judged.noise``."""
+    if found.noise is None:
+        return np.zeros(len(found.rows))
+    if metric is None and model.definition.noise_std is not None:
+        return np.full(len(found.rows), model.definition.noise_std)
+    undoubted = found.noise[~found.doubted]
+    typical = float(np.median(undoubted)) if len(undoubted) else 0.0
+    return np.where(found.doubted, typical, found.noise)
 
 
 def assessment(model: Model, best: Point | None) -> Assessed:

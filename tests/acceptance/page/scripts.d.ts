@@ -305,11 +305,9 @@ interface Importance {
 }
 
 interface Validation {
-  results: number;
-  items: (Prediction & { observation: number; value: number; tail: number; repeated?: boolean })[];
-  error: number | null;
-  error_of_median: number | null;
-  reason: "too_few_results" | "constant" | "not_this_system" | null;
+  items: (Prediction & { observation: number; value: number; tail: number })[];
+  reason: string | null;
+  verdict: { text: string };
 }
 
 interface Slice {
@@ -354,7 +352,7 @@ interface Assessment {
   };
   latest: { text: string } | null;
   findings: { text: string; untried: Record<string, unknown[]> } | null;
-  outlook: { text: string; fewest: number | null; noise: number | null };
+  outlook: { text: string; fewest: number | null };
   checks: Check[];
 }
 

@@ -42,6 +42,8 @@ def test_an_assessment_comes_as_records_and_is_shown_as_its_sentences(client: Cl
     shown = str(found).splitlines()
     assert shown[:2] == [found.standing, found.progress.text]
     checks = [f"! {each.text}" for each in found.checks]
-    assert shown[2:] == [*found.findings.text.splitlines(), found.outlook.text, *checks]
+    verdict = found.verdicts[""]
+    assert shown[2:] == [*found.findings.text.splitlines(), found.outlook.text, verdict.text, *checks]
+    assert verdict == judged.verdict
     for rows in found.findings.importances.values():
         assert [each.name for each in rows] == ["x", "kind"]

@@ -64,7 +64,7 @@ def test_assessment_of_an_empty_study(running: Service) -> None:
     found = assessment(running, "s")
     assert (found.results, found.standing) == (0, "No trial has been issued yet.")
     assert found.progress.text == "No results yet."
-    assert (found.latest, found.findings, found.checks) == (None, None, [])
+    assert (found.latest, found.findings, found.checks, found.verdicts) == (None, None, [], {})
     assert found.outlook.text == "It is too early to say. The remaining gain is known only with 9 or more results."
     assert (found.outlook.gap, found.outlook.probability, found.outlook.reason) == (None, None, "no_results")
 
@@ -132,6 +132,9 @@ def test_assessment_reports_importances_and_the_remaining_gain(running: Service,
     if study.gap is not None:
         assert "According to the model, it is 90% certain that no point is better than " in found.outlook.text
     assert "poor_predictions" not in checks(running)
+    verdict = assessment(running, "s").verdicts[""]
+    assert (verdict.code, verdict.level) == ("reliable", "high")
+    assert verdict == validation(running, "s").verdict
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
@@ -425,6 +428,7 @@ def test_pure_noise_gives_no_findings(running: Service) -> None:
     assert judged.error is not None
     assert judged.error_of_median is not None
     assert judged.error > 0.85 * judged.error_of_median
+    assert (judged.verdict.code, judged.verdict.level) == ("poor_predictions", "low")
 
 
 def test_best_point_at_the_end_of_a_range_suggests_widening(running: Service) -> None:
@@ -491,7 +495,7 @@ def test_missing_validation_has_a_reason(running: Service) -> None:
     create(running, definition())
     assert validation(running, "s").reason == "too_few_results"
     observe_batch(running, "s", [Value(3.0, parameters={"x": x, "y": 1.0}) for x in (-1, 0, 1, 2)])
-    assert validation(running, "s").reason == "constant"
+    assert validation(running, "s").reason == validation(running, "s").verdict.code == "constant"
     with pytest.raises(Invalid, match="left out"):
         validation(running, "s", "cost")
 

@@ -38,6 +38,7 @@ from adabkb_service.operations.model.good_ranges import GoodRange, good_range
 from adabkb_service.operations.model.predict import model_reason, row
 from adabkb_service.operations.model.range_ends import range_ends
 from adabkb_service.operations.model.unusual import APART
+from adabkb_service.operations.model.verdict import MIN_RESULTS, Errors
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.edit import check_editable
 from adabkb_service.operations.words import wording
@@ -57,16 +58,11 @@ IMPROBABLE, IMPROBABLE_AND_GROSS = 0.01, 0.1
 """A result is an outlier if the probability of such an extreme value, times the number of results, is below the first
 number. The second number applies to a result that is farther from all others than their range, such as one with a
 misplaced decimal point."""
-POOR = 0.85
-"""The model predicts poorly if its mean error, divided by that of the median of the other results, is at least this.
-With 20 results of pure noise, 90% of these ratios are at least this large."""
 FEW_CHOICES = 3
 """A parameter that is not known to matter and has at most this many choices has no sentence: a chart shows them."""
 IDLE = 0.2
 """A parameter hardly matters only if the 90% intervals along it, at the recommended point, exclude a change of this
 share of the range of all results."""
-MIN_RESULTS = 8
-"""The minimum number of results for checks of the model's predictions."""
 MAX_COUNTED = 2000
 """The maximum number of failures and results in which a pattern is sought."""
 BUSY = "The model did not answer in time, so the parts that need it are missing."
@@ -188,6 +184,7 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
         latest=None if facts.trial is None else _latest(facts, facts.trial),
         findings=_findings(facts),
         outlook=_outlook(facts),
+        verdicts={name: each.verdict for name, each in facts.validations.items()},
         checks=checks,
     )
 
@@ -308,18 +305,11 @@ def _partners(facts: _Facts) -> list[Parameter]:
     ]
 
 
-def _is_poor(found: Validation) -> bool:
-    """Return whether a model predicts left-out results poorly."""
-    return None not in (found.error, found.error_of_median) and (found.error or 0.0) >= POOR * (
-        found.error_of_median or 0.0
-    )
-
-
 def _is_believed(found: Validation) -> bool:
     """Return whether a model's importances are reliable: there are enough results, and the model does not predict
     poorly, as far as this is known."""
     judged = found.results if found.reason == "not_this_system" else found.counted
-    return judged >= MIN_RESULTS and not _is_poor(found)
+    return judged >= MIN_RESULTS and not Errors(found.error, found.error_of_median).are_poor
 
 
 def _is_best_doubted(facts: _Facts, checks: Sequence[answers.Check]) -> bool:
@@ -426,8 +416,7 @@ def _outlook(facts: _Facts) -> answers.Outlook:
     growth = "" if facts.front is None else words.growth(facts.front, facts.row.observations)
     is_over = facts.study.state == "complete" or facts.study.reason in FINAL
     validation = facts.validations.get("")
-    is_poor = validation is not None and validation.counted >= MIN_RESULTS and _is_poor(validation)
-    is_poor = is_poor and not facts.has_few_results
+    is_poor = validation is not None and validation.verdict.code == "poor_predictions"
     text = words.outlook(found, facts.results, growth, _possible(facts), is_over=is_over, is_poor=is_poor)
     return found.model_copy(update={"text": text})
 
@@ -516,11 +505,10 @@ def _of_predictions(found: Validation, facts: _Facts, name: str) -> Iterator[ans
         trial = facts.trials.get(least.observation)
         text = words.outlier(least, trial, digits[name], name, names, _contradicting(facts, least))
         yield answers.Check(check="outlier", text=text, observation=least.observation, trial=trial, **metric)
-    if _is_poor(found):
-        yield answers.Check(
-            check="poor_predictions", text=words.poor_predictions(found, digits[name], name, names), **metric
-        )
-    if found.inside is not None and is_too_sure(found.inside, found.counted):
+    if found.verdict.code == "poor_predictions":
+        text = words.poor_predictions(found, digits[name], name, names)
+        yield answers.Check(check="poor_predictions", text=text, **metric)
+    if found.verdict.code == "too_sure":
         yield answers.Check(check="too_sure", text=words.too_sure(found, name, names), **metric)
 
 
@@ -540,12 +528,6 @@ def is_outlier(value: float, values: Sequence[float], tail: float) -> bool:
     low, high = min(others), max(others)
     is_gross = not 2.0 * low - high <= value <= 2.0 * high - low
     return tail * len(values) < (IMPROBABLE_AND_GROSS if is_gross else IMPROBABLE)
-
-
-def is_too_sure(inside: float, count: int) -> bool:
-    """Return whether the share of results inside their 90% intervals is more than three standard deviations below
-    90%."""
-    return inside < 0.9 - 3.0 * math.sqrt(0.9 * 0.1 / count)
 
 
 def _of_edges(facts: _Facts) -> Iterator[answers.Check]:

@@ -17,6 +17,7 @@ from adabkb_service.errors import MAX_NAME_LENGTH, shortened
 from adabkb_service.operations.model.choices import Judged
 from adabkb_service.operations.model.good_ranges import GoodRange
 from adabkb_service.operations.model.range_ends import RangeEnd
+from adabkb_service.operations.model.verdict import is_too_narrow
 from adabkb_service.operations.words.digits import Digits, difference
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.operations.words.values_in_words import shown
@@ -587,13 +588,15 @@ def poor_predictions(found: Validation, digits: Digits, metric: str, names: Labe
 
 
 def too_sure(found: Validation, metric: str, names: Labels) -> str:
-    """Warn that the intervals are too narrow."""
+    """Warn that the intervals are too narrow: those of predictions from the other results or, if these are not, those
+    with the suggestions."""
     of = f" of {names.metric(metric)}" if metric else ""
-    count = round((found.inside or 0.0) * found.counted)
-    return (
-        f"The model is too confident: {count} of {found.counted} results{of} lie in the intervals that should "
-        f"contain 90%."
-    )
+    inside, count = round((found.inside or 0.0) * found.counted), found.counted
+    kind = "the intervals that"
+    if not is_too_narrow(inside, count):
+        inside, count = found.verdict.suggested_inside, found.verdict.suggested
+        kind = "the intervals given with the suggestions, which"
+    return f"The model is too confident: {inside} of {count} results{of} lie in {kind} should contain 90%."
 
 
 def edge(found: RangeEnd, names: Labels) -> str:

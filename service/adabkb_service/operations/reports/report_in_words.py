@@ -29,6 +29,7 @@ CHANGES = {
 }
 QUESTIONS = ("Is it going well?", "Why this trial?", "What was learned?", "Can I stop?")
 """What the parts of an assessment answer, in its order; ``assets/assessment.js`` asks the same."""
+TRUST = "Can you trust the model?"
 OF_TRIALS = {
     "failed": "failed",
     "released": "gave no result and was tried again",
