@@ -113,11 +113,11 @@ class Client:
         """Return the recommended parameters, the model's mean and variance there, its trial and the study's name.
 
         Raises:
-            RuntimeError: there is no result yet.
+            RuntimeError: there are too few results to rely on the model.
         """
         found = self.study.recommendation()
         if found.model is None:
-            raise RuntimeError("no trial is complete yet")
+            raise RuntimeError(f"the model recommends no point yet ({found.reason}); see study.best()")
         predicted = {self._metric: (found.model.mean, found.model.std**2)}
         number = found.observed.trial if found.observed is not None else None
         return dict(found.model.parameters), predicted, number, self.study.id

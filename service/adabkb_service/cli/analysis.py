@@ -14,7 +14,7 @@ from adabkb_service.cli.server_calls import Server, StudyId
 from adabkb_service.cli.values import parse_point
 
 REASONS = {
-    "too_few_results": "at least 4 are needed",
+    "too_few_results": "the model needs more; adabkb study assessment says how many",
     "constant": "the model's prediction is the same everywhere",
 }
 SENTENCES = ("progress", "latest", "findings", "outlook")

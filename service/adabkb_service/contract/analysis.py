@@ -39,7 +39,10 @@ class Importance(Answer):
     ]
     reason: Annotated[
         Literal["too_few_results", "constant"] | None,
-        Field(description="why there are no indices: fewer than 4 results, or a constant posterior mean"),
+        Field(
+            description="why there are no indices: fewer results than the model needs (`outlook.fewest` of the "
+            "assessment), or a constant posterior mean"
+        ),
     ]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, takewhile
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,7 +145,8 @@ class FrontFound:
     results: list[int]
     """Numbers of the results on the front."""
     points: list[tuple[Point, Expected, float]]
-    """The front of the model: parameters, the prediction there, and the probability that the point is on the front."""
+    """The front of the model: parameters, the prediction there, and the probability that the point is on the front.
+    Empty with too few results: see ``has_few_results``."""
 
 
 def model_stats(model: Model) -> dict[str, Any]:
@@ -153,9 +154,18 @@ def model_stats(model: Model) -> dict[str, Any]:
     return {**model.stats(), "learned": model.learned}
 
 
+def has_few_results(model: Model) -> bool:
+    """Whether the model has fewer results than it needs to be relied on: recommendations and importances are then left
+    out. False if this does not depend on their number."""
+    fewest = model.policy.fewest_results(model.state)
+    return fewest is not None and model.policy.report(model.state).observations < fewest
+
+
 def recommended(model: Model, feasible: float, tolerance: float) -> tuple[Recommended | None, float | None]:
     """The recommended point and the gap. The point is the evaluated point with the best posterior mean or, with a
-    baseline, one that is almost as good and closer to the baseline. It is None before the first result."""
+    baseline, one that is almost as good and closer to the baseline. It is None with too few results."""
+    if has_few_results(model):
+        return None, model.stats()["gap"]
     found = model.policy.recommend(model.state, feasible)
     return _recommended(model, found, {}, feasible, tolerance), model.stats()["gap"]
 
@@ -163,6 +173,8 @@ def recommended(model: Model, feasible: float, tolerance: float) -> tuple[Recomm
 def recommended_within(model: Model, fixed: Point, feasible: float, tolerance: float) -> Recommended | None:
     """As ``recommended``, but with fixed parameter values and without the gap. The point need not have been
     evaluated."""
+    if has_few_results(model):
+        return None
     found = model.policy.recommend_within(model.state, Slice(model.dataset.space, fixed), feasible)
     return _recommended(model, found, fixed, feasible, tolerance)
 
@@ -231,7 +243,8 @@ def front(model: Model, fixed: Point, feasible: float) -> FrontFound:
     objectives = [each for each in (dataset.objective, *dataset.metrics) if each is not None and each.goal]
     counting = dataset.numbers()
     signed = zip(objectives, found.reference.tolist(), strict=True)
-    predictions = model.predict(found.points) if len(found.points) else []
+    points = found.points[: 0 if has_few_results(model) else None]
+    predictions = model.predict(points) if len(points) else []
     return FrontFound(
         reference={each.name: each.sign * value + 0.0 for each, value in signed},  # -0.0 becomes 0.0
         growth=list(zip(counting, found.growth.tolist(), strict=True)),
@@ -239,20 +252,20 @@ def front(model: Model, fixed: Point, feasible: float) -> FrontFound:
         points=[
             ({**dataset.parameters_at(point), **fixed}, prediction, probability)
             for point, prediction, probability in zip(
-                found.points, predictions, found.probabilities.tolist(), strict=True
+                points, predictions, found.probabilities[: len(points)].tolist(), strict=True
             )
         ],
     )
 
 
-def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | None]:
+def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | Literal["too_few_results", "constant"]]:
     """The number of results, and how sensitive the posterior mean of a metric (of the objective if None) is to each
-    parameter. The sensitivity is None if there are too few results, or if the mean is constant."""
+    parameter or, if this is unknown, why."""
     results = len(model.dataset.numbers(metric))
-    if results < MIN_RESULTS:
-        return results, None
+    if results < max(MIN_RESULTS, model.policy.fewest_results(model.state) or 0):
+        return results, "too_few_results"
     whole, mean = Slice(model.dataset.space, {}), partial(model.policy.mean, model.of(metric)[0])
-    return results, sensitivity(lambda positions: mean(whole.put(positions)), model.dataset.space)
+    return results, sensitivity(lambda positions: mean(whole.put(positions)), model.dataset.space) or "constant"
 
 
 def validation(model: Model, metric: str | None) -> Validated:

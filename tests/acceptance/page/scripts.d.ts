@@ -306,8 +306,7 @@ interface Importance {
 
 interface Validation {
   items: (Prediction & { observation: number; value: number; tail: number })[];
-  reason: string | null;
-  verdict: { text: string };
+  verdict: { level: "unknown" | "low" | "medium" | "high"; text: string };
 }
 
 interface Slice {
@@ -352,7 +351,7 @@ interface Assessment {
   };
   latest: { text: string } | null;
   findings: { text: string; untried: Record<string, unknown[]> } | null;
-  outlook: { text: string; fewest: number | null };
+  outlook: { text: string };
   checks: Check[];
 }
 

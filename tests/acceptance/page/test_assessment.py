@@ -97,6 +97,14 @@ def test_a_choice_that_was_never_tried_is_filled_in_for_the_next_experiment(
     lab(api, "try", 3)
     with tab(browser, site) as page:
         page.goto("/studies/try")
+        best = page.locator("#best")
+        missing = "Before the model says which points are good, 6 more results are needed."
+        expect(best.locator(".banner")).to_contain_text(missing)
+        expect(best.locator("[data-by=observed]").first).to_have_text("94")
+        expect(best.locator("[data-by=model]:visible")).to_have_count(0)
+        for chart in ("importance", "slices", "contour"):
+            expect(page.locator(f"#{chart}-said")).to_contain_text(missing)
+        expect(page.locator("#validation-said")).to_contain_text("trust the model: it needs 6 more results")
         page.locator("#assessment").get_by_role("button", name="Try PPh3").click()
         dialog = page.get_by_role("dialog")
         expect(dialog.get_by_label("catalyst")).to_have_value('"PPh3"')

@@ -315,8 +315,10 @@ def test_what_is_known_is_shown(study: Study) -> None:
 
 
 def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
-    assert adabkb("model", "importance", study.id) == f"Study {study.id} has 0 results: at least 4 are needed.\n"
-    early = "It is too early to say whether you can trust the model."
+    assert adabkb("model", "importance", study.id) == (
+        f"Study {study.id} has 0 results: the model needs more; adabkb study assessment says how many.\n"
+    )
+    early = "It is too early to say whether you can trust the model: it needs 9 more results."
     assert adabkb("model", "validation", study.id) == f"{early}\n"
     study.observe_many([{"parameters": {"x": x / 4, "y": y}, "value": x} for x in range(5) for y in (0.0, 1.0)])
     header, first, second = adabkb("model", "importance", study.id).splitlines()

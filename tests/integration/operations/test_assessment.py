@@ -12,9 +12,12 @@ import pytest
 
 from adabkb_service.contract.requests import TrialValueBody
 from adabkb_service.errors import Invalid, Unavailable
-from adabkb_service.operations.model.analysis import validation
+from adabkb_service.operations.model.analysis import importance, validation
 from adabkb_service.operations.model.assessment import assessment
+from adabkb_service.operations.model.front import front
+from adabkb_service.operations.model.predict import recommendation
 from adabkb_service.operations.model.unusual import Stored, stored, warnings
+from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.study import lifecycle
@@ -97,7 +100,8 @@ def test_five_results_are_too_few_for_importances(running: Service) -> None:
     assert (found.findings.importances, found.findings.text) == ({}, "Never tried: catalyst PPh3.")
     assert (
         found.checks[0].text
-        == "Few results: 5, for 3 parameters that vary. Do not rely on the model before there are 12."
+        == "Few results: 5, for 3 parameters that vary. Before the model says which points are good, 7 more results are "
+        "needed."
     )
 
 
@@ -522,19 +526,44 @@ def test_a_best_result_beyond_its_natural_bound_is_a_warning_and_no_reason_to_st
     assert "You can stop" not in found.outlook.text
 
 
-def test_parameters_are_not_ranked_before_there_are_enough_results(running: Service) -> None:
-    """Their order may change with each of the first results."""
+def test_nothing_that_the_model_has_learned_is_shown_before_there_are_enough_results(running: Service) -> None:
+    """It may change with each of the first results."""
     create(running, definition(parameters=LAB))
     grown(running, 11)
-    early = assessment(running, "s")
-    assert [each.check for each in early.checks][:1] == ["few_results"]
+    early, point = assessment(running, "s"), recommendation(running, "s")
+    assert [each.text for each in early.checks] == [
+        "Few results: 11, for 3 parameters that vary. Before the model says which points are good, 1 more result is "
+        "needed."
+    ]
+    assert early.outlook.fewest == 12
+    assert early.progress.best == point.observed is not None
+    assert (early.progress.expected, early.progress.repeat_std, early.progress.repetition) == (None, None, None)
+    assert (point.model, point.reason, point.gap) == (None, "too_few_results", None)
+    assert (importance(running, "s").parameters, importance(running, "s").reason) == ([], "too_few_results")
+    assert early.verdicts[""].text.endswith(" trust the model: it needs 1 more result.")
     assert early.findings is not None
-    assert early.findings.importances
-    assert early.findings.text.startswith("It is too early to say which parameters matter.\nNever tried: ")
+    assert (early.findings.importances, early.findings.text) == ({}, "Never tried: catalyst PPh3.")
+    assert Overview(running).history("s")["results"][0]["expected"] is None
     grown(running, 1)
-    later = assessment(running, "s").findings
-    assert later is not None
-    assert re.match(r"\w+ matters most\.", later.text)
+    later, point = assessment(running, "s"), recommendation(running, "s")
+    assert later.findings is not None
+    assert re.match(r"\w+ matters most\.", later.findings.text)
+    assert later.progress.expected is not None
+    assert later.progress.repetition is not None
+    assert point.model is not None
+    assert point.reason is None
+    assert importance(running, "s").reason is None
+
+
+def test_front_of_the_model_needs_enough_results(running: Service) -> None:
+    goals = [{"metric": "yield", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]
+    create(running, definition(objectives=goals, direction=None))
+    for number in range(9):
+        point, metrics = {"x": number / 9, "y": 1.0 + number}, {"yield": number + 0.5 * (number % 3), "cost": number}
+        observe(running, "s", Value(metrics=metrics, parameters=point))
+        found = front(running, "s")
+        assert bool(found.model) == (number == 8)
+        assert found.observed
 
 
 def test_unusual_result_is_named_by_what_the_model_expected(running: Service) -> None:

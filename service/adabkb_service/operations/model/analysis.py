@@ -61,9 +61,8 @@ def importance(service: Service, study_id: str, metric: str | None = None) -> an
     """
     _check_metric(service, study_id, metric)
     study, (results, found) = service.ask(study_id, "importance", metric)
-    if found is None:
-        reason = "too_few_results" if results < MIN_RESULTS else "constant"
-        return answers.Importance(results=results, std=None, parameters=[], reason=reason)
+    if isinstance(found, str):
+        return answers.Importance.model_validate({"results": results, "std": None, "parameters": [], "reason": found})
     space = definition_of(study.definition).space()
     return answers.Importance(results=results, std=found.std, parameters=_by_parameter(space, found), reason=None)
 
@@ -78,12 +77,13 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
     _check_metric(service, study_id, metric)
     study, found = service.ask(study_id, "validation", metric)
     definition = definition_of(study.definition)
-    judged = found.judged or []
+    judged, of = found.judged or [], _of(definition, metric)
     if not isinstance(definition.algorithm, AutoProfile):
-        return _without_items(found.results, "not_this_system", definition, metric)
+        return _without_items(found.results, without_verdict("not_this_system", of), "not_this_system")
+    fewest = Domain(definition.space()).fewest_results
     if not judged:
         reason: answers.NoValidation = "too_few_results" if found.results < MIN_RESULTS else "constant"
-        return _without_items(found.results, reason, definition, metric)
+        return _without_items(found.results, without_verdict(reason, of, fewest - found.results), reason)
     with service.database.reading() as connection:
         rows = {
             each.seq: each
@@ -104,7 +104,6 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
         for each in judged
     ]
     counted = [each for each in items if not each.repeated] or items
-    fewest = Domain(definition.space()).fewest_results
     suggested = [
         interval
         for each in judged
@@ -125,14 +124,12 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
             Judged(found.results, items, counted, suggested, errors),
             fewest,
             Labels.of(definition).quantity(metric or ""),
-            _of(definition, metric),
+            of,
         ),
     )
 
 
-def _without_items(
-    results: int, reason: answers.NoValidation, definition: StoredDefinition, metric: str | None
-) -> answers.Validation:
+def _without_items(results: int, judged: answers.Verdict, reason: answers.NoValidation) -> answers.Validation:
     return answers.Validation(
         results=results,
         items=[],
@@ -141,7 +138,7 @@ def _without_items(
         error=None,
         error_of_median=None,
         reason=reason,
-        verdict=without_verdict(reason, _of(definition, metric)),
+        verdict=judged,
     )
 
 

@@ -170,7 +170,8 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
         facts.trouble = answers.Check(check="model_failed" if is_failed else "model_busy", text=text)
     model = facts.model
     expected = None
-    if model is not None and model.at_best is not None and facts.definition.algorithm.has_model:
+    has_model = facts.definition.algorithm.has_model and not facts.has_few_results
+    if model is not None and model.at_best is not None and has_model:
         expected = render.prediction(model.at_best)
     ended = None
     if facts.study.reason == "budget":
@@ -396,7 +397,6 @@ def _findings(facts: _Facts) -> answers.Findings | None:
         facts.idle,
         facts.choices,
         facts.ranges,
-        is_early=facts.has_few_results,
     )
     text = "\n".join(filter(None, [facts.failures, text]))
     return answers.Findings(text=text, importances=facts.importances, untried=untried) if text else None

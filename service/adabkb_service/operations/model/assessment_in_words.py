@@ -227,8 +227,6 @@ def findings(
     idle: Collection[str] = (),
     choices: Mapping[str, Judged] = MappingProxyType({}),
     ranges: Mapping[str, GoodRange] = MappingProxyType({}),
-    *,
-    is_early: bool,
 ) -> str:
     """Return sentences about which parameters matter to each objective, which choices are good, and which are untried:
     a line for each parameter. Empty if none of this is known.
@@ -240,15 +238,12 @@ def findings(
         idle: the parameters that are known to hardly matter.
         choices: what is known of the choices of parameters.
         ranges: where numerical parameters are good.
-        is_early: whether there are too few results to compare parameters. The next result may change their order.
     """
     good = {name: _best_choice(name, each, names) for name, each in choices.items()}
     good |= {name: _best_range(name, each, names) for name, each in ranges.items()}
     found = [line for name, rows in importances.items() for line in _matter(name, rows, names, idle, good)]
-    if is_early and any(found):
-        found = ["It is too early to say which parameters matter."]
     told = {name for rows in importances.values() for name in important(rows)}
-    found += [f"{names.parameter(name)}. {good[name]}" for name in choices if name not in told or is_early]
+    found += [f"{names.parameter(name)}. {good[name]}" for name in choices if name not in told]
     if untried:
         found.append(f"Never tried: {'; '.join(_choices(name, left, names) for name, left in untried.items())}.")
     return "\n".join(filter(None, found))
@@ -525,7 +520,9 @@ def _of_several(study: Study, results: int, front: Front | None, names: Labels) 
 def few_results(results: int, parameters: int, fewest: int) -> str:
     """Warn that there are few results."""
     of = f"{_counted(parameters, 'parameter')} that {'varies' if parameters == 1 else 'vary'}"
-    return f"Few results: {results}, for {of}. Do not rely on the model before there are {fewest}."
+    more = fewest - results
+    need = f"{_counted(more, 'more result')} {'is' if more == 1 else 'are'} needed"
+    return f"Few results: {results}, for {of}. Before the model says which points are good, {need}."
 
 
 def beyond_bounds(best: float, sign: float, quantity: Quantity) -> str:

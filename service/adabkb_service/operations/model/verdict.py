@@ -27,7 +27,7 @@ LEVELS: dict[VerdictCode, Literal["unknown", "low", "medium", "high"]] = {
     "reliable": "high",
 }
 NO_VERDICT: dict[NoValidation, str] = {
-    "too_few_results": "It is too early to say whether you can trust the model{of}.",
+    "too_few_results": "It is too early to say whether you can trust the model{of}: {needed}.",
     "constant": "The model{of} cannot be checked: the results are all equal or too far apart.",
     "not_this_system": "The model{of} cannot be checked: this needs the profile auto.",
 }
@@ -101,7 +101,7 @@ def verdict(found: Judged, fewest: int, quantity: Quantity, of: str = "") -> Ver
         of: what the model is of, if there are several, such as " of the cost".
     """
     if found.results < fewest or len(found.counted) < MIN_RESULTS:
-        return without_verdict("too_few_results", of)
+        return without_verdict("too_few_results", of, fewest - found.results)
     is_wide = _are_wide(found, quantity)
     code: VerdictCode = "reliable"
     if found.errors.are_poor:
@@ -134,9 +134,13 @@ def verdict(found: Judged, fewest: int, quantity: Quantity, of: str = "") -> Ver
     )
 
 
-def without_verdict(reason: NoValidation, of: str = "") -> Verdict:
-    """Return that it is unknown whether a model can be trusted; ``of`` as in ``verdict``."""
-    text = NO_VERDICT[reason].format(of=of)
+def without_verdict(reason: NoValidation, of: str = "", missing: int = 0) -> Verdict:
+    """Return that it is unknown whether a model can be trusted; ``of`` as in ``verdict``. ``missing`` is the number of
+    results that the model still needs; if it needs none, too many of them are repetitions."""
+    needed = f"it needs {missing} more result{'' if missing == 1 else 's'}"
+    if missing <= 0:
+        needed = f"it needs results at {MIN_RESULTS} points that were not repeated"
+    text = NO_VERDICT[reason].format(of=of, needed=needed)
     return Verdict(code=reason, level=LEVELS[reason], text=text, suggested=0, suggested_inside=0)
 
 

@@ -12,9 +12,11 @@ from typing import Any
 from sqlalchemy import ColumnElement
 
 from adabkb_service.contract import answers
+from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, informative
 from adabkb_service.contract.stored import StoredDefinition, definition_of
+from adabkb_service.engine.auto.domain.domain import Domain
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.simplex import with_shares_given_way
 from adabkb_service.engine.space import Space
@@ -150,7 +152,8 @@ class Overview:
 
     def history(self, study_id: str) -> dict[str, Any]:
         """Return a study's results; if there are many, the extreme ones and a random sample. Each has the prediction
-        that was made when its point was suggested, and whether it is in the sample.
+        that was made when its point was suggested, unless there were too few results to rely on it, and whether it is
+        in the sample.
 
         Raises:
             StudyNotFound: the study does not exist.
@@ -163,6 +166,9 @@ class Overview:
         definition = definition_of(study.definition)
         space = definition.space()
         results = [{**_result(row, definition, space), "is_sampled": row.observation.seq in sample} for row in rows]
+        if isinstance(definition.algorithm, AutoProfile):
+            fewest = Domain(space).fewest_results
+            results = [each if each["seq"] > fewest else {**each, "expected": None} for each in results]
         _remove_gaps(results, best, definition)
         return {"count": study.observations, "results": results, "records": best}
 

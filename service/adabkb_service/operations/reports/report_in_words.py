@@ -47,6 +47,7 @@ MAX_WORKERS = 6
 """The maximum number of workers that a summary names."""
 REASONS = {
     "no_results": "There are no results yet.",
+    "too_few_results": "There are too few results to rely on the model, so its point is missing.",
     "context_needed": "The best point depends on the context. Give a context to see it.",
     "nothing_feasible": "No result satisfies all bounds yet: these points come closest.",
     "nothing_certain": "Some results satisfy all bounds, but the model is not sure enough of any evaluated point.",
@@ -118,11 +119,10 @@ def headline(report: StudyReport) -> Headline | None:
 
 
 def recommended(report: StudyReport) -> Headline | None:
-    """Return what the model expects at the recommended point; None if the model gives none or there are too few results
-    to rely on it, and with several objectives."""
+    """Return what the model expects at the recommended point; None if the model gives none, and with several
+    objectives."""
     study, model = report.study, report.recommendation.model
-    is_early = any(each.check == "few_results" for each in report.assessment.checks)
-    if model is None or model.mean is None or is_early or study.objectives:
+    if model is None or study.objectives:
         return None
     value, _, found = wording.expected(study, None, model).partition(" (")
     ends = f"{found.removesuffix(')')} on average" if found else ""

@@ -417,7 +417,7 @@ function importance(all, readable) {
     const single = readable.filter((each) => !each.study.objectives?.length);
     const found = await Promise.all(single.map(async (each) => ({ each, found: await each.data.importance() })));
     const having = found.filter((one) => !one.found.reason);
-    if (!having.length) return { empty: "None of these studies has enough results: at least four are needed." };
+    if (!having.length) return { empty: "None of these studies has enough results." };
     const totals = having.map(
       ({ each, found: { parameters } }) =>
         new Map(
@@ -472,16 +472,21 @@ function slice(all, readable) {
     if (empty) return { empty };
     const name = select.value;
     if (!name) return { empty: "These studies have no parameter that can be drawn." };
-    const single = readable.filter((each) => !each.study.objectives?.length && each.study.counts.observations);
+    const having = await Promise.all(
+      readable.map(async (each) => {
+        const { objectives, counts } = each.study;
+        return !objectives?.length && counts.observations && !(await each.data.tooFew()) ? [each] : [];
+      }),
+    );
     const found = await Promise.all(
-      single.flatMap((each) => {
+      having.flat().flatMap((each) => {
         const scale = each.scales.find((one) => one.name === name);
         return scale ? [each.data.slice([name]).then((line) => ({ each, scale, line }))] : [];
       }),
     );
     const [first] = found;
     if (!first)
-      return { empty: `None of these studies has both results and the parameter ${titlesOf(readable).get(name)}.` };
+      return { empty: `None of these studies has enough results and the parameter ${titlesOf(readable).get(name)}.` };
     const alike = found.filter(({ scale }) => scale.isNumeric === first.scale.isNumeric);
     const ink = colours();
     const option = begun(ink);

@@ -9,7 +9,7 @@ export function validationChart(data) {
     "validation",
     async () => {
       const [found, { quantity }, history] = await Promise.all([data.validation(), data.study(), data.history()]);
-      if (found.reason) return { empty: found.verdict.text };
+      if (found.verdict.level === "unknown") return { empty: found.verdict.text };
       const ink = colours();
       const [low, high] = extent(found.items);
       const results = new Map(history.results.map((each) => [each.seq, each])); // of a large study, only some
