@@ -59,6 +59,9 @@ class ValidationItem(Record):
     doubted: bool = False
     """Whether the result has less weight in the model, since the other results contradict it. Only studies with
     ``robust`` have such results."""
+    outlier: bool = False
+    """Whether the other results contradict the result: it is ``doubted``, or the most improbable one, if it is too
+    improbable."""
     repeated: bool = False
     """Whether another item is at its point: it predicts this one."""
 

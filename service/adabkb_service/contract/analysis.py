@@ -61,6 +61,14 @@ class ValidationItem(Sparse, Answer):
         Field(description="whether the result has less weight because others contradict it (robust studies)"),
         ABSENT_BY_DEFAULT,
     ] = False
+    outlier: Annotated[
+        bool,
+        Field(
+            description="whether the other results contradict it: `doubted`, or the most improbable one, if it is "
+            "too improbable"
+        ),
+        ABSENT_BY_DEFAULT,
+    ] = False
     repeated: Annotated[
         bool,
         Field(description="whether another item is at its point: it predicts this one"),

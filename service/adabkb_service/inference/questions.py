@@ -23,6 +23,7 @@ from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 from adabkb_service.engine.wording import decimals
 from adabkb_service.inference.model import Model
+from adabkb_service.inference.outliers import outliers
 from adabkb_service.inference.proposals import Changed, Expected, Recommended, in_units
 
 Point = dict[str, Any]
@@ -81,6 +82,8 @@ class Judged:
     """Predicted probability of a result at least as far from the mean."""
     doubted: bool
     """Whether the result has less weight because the others contradict it."""
+    outlier: bool
+    """Whether the others contradict it: see ``outliers``."""
     noise: float
     """Standard deviation of the noise of a result there that is not doubted; 0 if the results are not known to be
     noisy."""
@@ -278,7 +281,9 @@ def validation(model: Model, metric: str | None) -> Validated:
     values = sign * state.record.values[found.rows]
     predicted, tails = in_units(found.predicted, sign), found.tails.tolist()
     noises = _noises(model, found, metric).tolist()
-    rows = zip(found.rows, values.tolist(), predicted, tails, found.doubted.tolist(), noises, strict=True)
+    contradicted = set(outliers(found, values.tolist()))
+    are_outliers = [place in contradicted for place in range(len(values))]
+    rows = zip(found.rows, values.tolist(), predicted, tails, found.doubted.tolist(), are_outliers, noises, strict=True)
     return Validated(len(counting), [Judged(counting[row], *rest) for row, *rest in rows if counting[row] > 0])
 
 

@@ -98,9 +98,8 @@ def test_five_results_are_too_few_for_importances(running: Service) -> None:
     )
     assert found.findings is not None
     assert (found.findings.importances, found.findings.text) == ({}, "Never tried: catalyst PPh3.")
-    assert (
-        found.checks[0].text
-        == "Few results: 5, for 3 parameters that vary. Before the model says which points are good, 7 more results are "
+    assert found.checks[0].text == (
+        "Few results: 5, for 3 parameters that vary. Before the model says which points are good, 7 more results are "
         "needed."
     )
 

@@ -99,6 +99,7 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
             **dict(zip(("mean", "std", "lcb", "ucb"), each.predicted[:4], strict=True)),
             tail=each.tail,
             doubted=each.doubted,
+            outlier=each.outlier,
             repeated=each.observation in repeated,
         )
         for each in judged

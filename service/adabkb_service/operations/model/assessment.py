@@ -54,10 +54,6 @@ from adabkb_service.study import lifecycle, render
 if TYPE_CHECKING:
     from adabkb_service.inference.questions import Assessed
 
-IMPROBABLE, IMPROBABLE_AND_GROSS = 0.01, 0.1
-"""A result is an outlier if the probability of such an extreme value, times the number of results, is below the first
-number. The second number applies to a result that is farther from all others than their range, such as one with a
-misplaced decimal point."""
 FEW_CHOICES = 3
 """A parameter that is not known to matter and has at most this many choices has no sentence: a chart shows them."""
 IDLE = 0.2
@@ -177,16 +173,15 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
     if facts.study.reason == "budget":
         with service.database.reading() as connection:
             ended = ended_early(connection, facts.row)
-    checks = list(_checks(facts))
     return answers.Assessment(
         results=facts.results,
         standing=state_in_words(facts.study, ended),
-        progress=_progress(facts, expected, is_doubted=_is_best_doubted(facts, checks)),
+        progress=_progress(facts, expected, is_doubted=_is_best_doubted(facts)),
         latest=None if facts.trial is None else _latest(facts, facts.trial),
         findings=_findings(facts),
         outlook=_outlook(facts),
         verdicts={name: each.verdict for name, each in facts.validations.items()},
-        checks=checks,
+        checks=list(_checks(facts)),
     )
 
 
@@ -225,7 +220,7 @@ def _ask(service: Service, facts: _Facts) -> None:
     for name in facts.objectives:
         facts.validations[name] = analysis.validation(service, facts.row.id, name or None)
     with service.database.reading() as connection:
-        judged = [each.observation for told in facts.validations.values() for each in _least_probable(told)]
+        judged = [each.observation for told in facts.validations.values() for each in told.items if each.outlier]
         facts.trials = {each.seq: each.trial for each in observations.of_numbers(connection, facts.row.id, judged)}
         if not facts.objectives[0]:
             facts.others = {seq: result_table.others(connection, facts.row.id, seq) for seq in judged}
@@ -313,15 +308,14 @@ def _is_believed(found: Validation) -> bool:
     return judged >= MIN_RESULTS and not Errors(found.error, found.error_of_median).are_poor
 
 
-def _is_best_doubted(facts: _Facts, checks: Sequence[answers.Check]) -> bool:
-    """Return whether a check says that the best result is an outlier, or beyond its natural bound."""
+def _is_best_doubted(facts: _Facts) -> bool:
+    """Return whether the best result is an outlier, or beyond its natural bound."""
     best, items = facts.study.best, facts.validations.get("")
     if best is None:
         return False
-    outliers = {each.observation for each in checks if each.check == "outlier"}
-    contradicted = [] if items is None else [each for each in items.items if each.observation in outliers]
-    return any(each.check == "beyond_bounds" for each in checks) or any(
-        each.value == best.value and facts.trials.get(each.observation) == best.trial for each in contradicted
+    outliers = [] if items is None else [each for each in items.items if each.outlier]
+    return facts.names.quantity().is_impossible(best.value, facts.study.direction) or any(
+        each.value == best.value and facts.trials.get(each.observation) == best.trial for each in outliers
     )
 
 
@@ -439,7 +433,7 @@ def _possible(facts: _Facts) -> words.Possible:
     if best is not None and model is not None and model.at_best is not None and facts.definition.algorithm.has_model:
         values.append(model.at_best.mean)
     rooms = [each for each in (room(value, facts.study.direction, bounds) for value in values) if each is not None]
-    if best is not None and _is_impossible(facts, best.value):
+    if best is not None and facts.names.quantity().is_impossible(best.value, facts.study.direction):
         rooms = []  # nobody knows the best possible result while one is beyond it
     spread = None if model is None else model.spreads.get("")
     return words.Possible(
@@ -453,12 +447,6 @@ def _possible(facts: _Facts) -> words.Possible:
     )
 
 
-def _is_impossible(facts: _Facts, value: float) -> bool:
-    """Return whether a result is better than the best possible one, by its natural bound."""
-    quantity = facts.names.quantity()
-    return facts.study.direction is not None and (quantity.within(value) - value) * facts.definition.sign < 0.0
-
-
 def _probability(study: Study) -> float | None:
     """Return the probability with which the gap is a bound; None if the algorithm has no gap."""
     if isinstance(study.algorithm, AutoProfile):
@@ -470,8 +458,9 @@ def _probability(study: Study) -> float | None:
 def _checks(facts: _Facts) -> Iterator[answers.Check]:
     if facts.trouble is not None:
         yield facts.trouble
-    if (best := facts.study.best) is not None and _is_impossible(facts, best.value):
-        text = words.beyond_bounds(best.value, facts.definition.sign, facts.names.quantity())
+    best, quantity = facts.study.best, facts.names.quantity()
+    if best is not None and quantity.is_impossible(best.value, facts.study.direction):
+        text = words.beyond_bounds(best.value, facts.definition.sign, quantity)
         yield answers.Check(check="beyond_bounds", text=text, trial=best.trial)
     if facts.model is None:
         return
@@ -484,27 +473,16 @@ def _checks(facts: _Facts) -> Iterator[answers.Check]:
     yield from _of_edges(facts)
 
 
-def _least_probable(found: Validation) -> list[ValidationItem]:
-    """Return the results that the others contradict, and the least probable one."""
-    doubted = [each for each in found.items if each.doubted]
-    return [*doubted, min(found.items, key=lambda each: each.tail)] if found.items else []
-
-
 def _of_predictions(found: Validation, facts: _Facts, name: str) -> Iterator[answers.Check]:
     """Yield the checks of the model's leave-one-out predictions."""
     digits, names = facts.digits, facts.names
     metric: dict[str, Any] = {"metric": name or None}
-    if len(found.items) < MIN_RESULTS or name not in digits:
+    if name not in digits:
         return
-    for each in (each for each in found.items if each.doubted):
-        trial = facts.trials.get(each.observation)
-        text = words.doubted(each, trial, digits[name], name, names, _contradicting(facts, each))
+    for each in (each for each in found.items if each.outlier):
+        trial, tell = facts.trials.get(each.observation), words.doubted if each.doubted else words.outlier
+        text = tell(each, trial, digits[name], name, names, _contradicting(facts, each))
         yield answers.Check(check="outlier", text=text, observation=each.observation, trial=trial, **metric)
-    least = min(found.items, key=lambda each: each.tail)
-    if not least.doubted and is_outlier(least.value, [each.value for each in found.items], least.tail):
-        trial = facts.trials.get(least.observation)
-        text = words.outlier(least, trial, digits[name], name, names, _contradicting(facts, least))
-        yield answers.Check(check="outlier", text=text, observation=least.observation, trial=trial, **metric)
     if found.verdict.code == "poor_predictions":
         text = words.poor_predictions(found, digits[name], name, names)
         yield answers.Check(check="poor_predictions", text=text, **metric)
@@ -518,16 +496,6 @@ def _contradicting(facts: _Facts, found: ValidationItem) -> str:
     if others is None or not others.there or abs(found.value - others.mean_there) <= APART * (others.high - others.low):
         return ""
     return wording.at_point(facts.study, others.there)
-
-
-def is_outlier(value: float, values: Sequence[float], tail: float) -> bool:
-    """Return whether a value is an outlier. ``tail`` is the predicted probability of a value at least as extreme."""
-    others = [each for each in values if each != value]
-    if not others:
-        return False
-    low, high = min(others), max(others)
-    is_gross = not 2.0 * low - high <= value <= 2.0 * high - low
-    return tail * len(values) < (IMPROBABLE_AND_GROSS if is_gross else IMPROBABLE)
 
 
 def _of_edges(facts: _Facts) -> Iterator[answers.Check]:

@@ -17,7 +17,8 @@ import { counted, expected, figure, inUnit, measured, numbered, ofInterval, show
  * @property {import("./scale.js").Scale[]} scales
  * @property {number} count of its results
  * @property {[number, number][]} records without those that the other results contradict
- * @property {boolean} isDoubted whether the other results contradict the best one
+ * @property {boolean} isDoubted whether the best result is doubtful
+ * @property {{ count: number, mean: number } | null} repeated the results at the point of the best one
  * @property {undefined} [error]
  */
 /** @typedef {{ id: string, error: string }} Unread */
@@ -36,8 +37,9 @@ export async function compared(id) {
       call("GET", `${data.page}/progress.json`),
     ]);
     const doubted = await data.doubted();
-    const isDoubted = doubted.has(progress.records.at(-1)?.[0]);
-    const found = { id, name: study.title || id, data, study, scales, ...progress, isDoubted };
+    const best = (await data.assessment().catch(() => null))?.progress;
+    const [isDoubted, repeated] = [best?.is_doubted ?? false, best?.measured ?? null];
+    const found = { id, name: study.title || id, data, study, scales, ...progress, isDoubted, repeated };
     if (!progress.records.some((/** @type {[number, number]} */ [seq]) => doubted.has(seq))) return found;
     const better = improving(study, progress.records, (await data.history()).results, doubted);
     return { ...found, records: better.map(({ seq, value }) => [seq, value]) };
