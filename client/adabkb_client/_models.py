@@ -443,6 +443,8 @@ class Trial(Record):
     to_measure: Parameters = field(default_factory=dict)
     """Context parameters whose values the result must give: parameter -> the value that the request expects or, if it
     gave none, that the server assumes. Empty once the trial has a result."""
+    reported_by: str | None = None
+    """The user who reported the trial's first result or its failure; None without tokens."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -482,6 +484,8 @@ class Observation(Record):
     """The duration of the evaluation, if it is known."""
     attributes: Parameters = field(default_factory=dict)
     """The attributes of your own point, by name; for a trial's result, see the trial."""
+    reported_by: str | None = None
+    """The user who reported the result; None without tokens."""
 
     @property
     def counts(self) -> bool:

@@ -41,7 +41,7 @@ def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
 
     book = Workbook(write_only=True)
     sheet = book.create_sheet("results")
-    names = table.columns(study, in_words=True)
+    names = table.columns(connection, study, in_words=True)
     heads = table.titles(definition_of(study.definition), names)
     for place, head in enumerate(heads, 1):
         fewest = len(TIME_FORMAT) + 2 if head.endswith("(UTC)") else 9

@@ -33,6 +33,7 @@ LAST = (
     "reason",
     "note",
     "worker",
+    "reported_by",
     "attempt",
     "origin",
     "started_at",
@@ -51,6 +52,7 @@ TITLES: Mapping[str, str] = {
     "reason": "Reason",
     "note": "Note",
     "worker": "Worker",
+    "reported_by": "Reported by",
     "attempt": "Attempt",
     "origin": "Why",
     "started_at": "Started (UTC)",
@@ -81,7 +83,7 @@ def write(
 
     A trial without a result has one row. A trial with several results (of several attempts) has a row for each result.
     """
-    names = columns(study, in_words=in_words)
+    names = columns(connection, study, in_words=in_words)
     between = ";" if has_commas else ","
     table = csv.DictWriter(file, names, delimiter=between, lineterminator="\n", extrasaction="ignore")
     heads = titles(definition_of(study.definition), names) if in_words else names
@@ -91,14 +93,16 @@ def write(
         table.writerow({name: _with_comma(value) for name, value in cells.items()} if has_commas else cells)
 
 
-def columns(study: StudyRow, *, in_words: bool = False) -> list[str]:
-    """Return the names of the columns of a study's table. In words, it has no value with several objectives."""
+def columns(connection: Connection, study: StudyRow, *, in_words: bool = False) -> list[str]:
+    """Return the names of the columns of a study's table. In words, it has no value with several objectives. Without a
+    user who has reported something, it has no column for users."""
     definition = definition_of(study.definition)
     parameters = [f"parameters.{parameter.name}" for parameter in definition.space().parameters]
     measured = [metric.name for metric in metrics_of(study.definition)]
     metrics = [f"{field}.{name}" for field in ("metrics", "std_errors") for name in measured]
     value = () if in_words and definition.objectives else RESULT
-    return [*FIRST, *(PLATE if definition.plates else ()), *parameters, *value, *metrics, *LAST]
+    last = LAST if trials.has_reporters(connection, study.id) else [each for each in LAST if each != "reported_by"]
+    return [*FIRST, *(PLATE if definition.plates else ()), *parameters, *value, *metrics, *last]
 
 
 def titles(definition: StoredDefinition, names: list[str]) -> list[str]:
@@ -184,7 +188,7 @@ def pairs(connection: Connection, study: StudyRow) -> Iterator[tuple[TrialRow | 
 def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:
     """Return the cells of a trial. Worker and times are those of its last attempt, and are left out if the result
     belongs to an earlier attempt."""
-    known: Row = {name: getattr(trial, name) for name in ("state", "reason", "attempt", "origin")}
+    known: Row = {name: getattr(trial, name) for name in ("state", "reason", "reported_by", "attempt", "origin")}
     known["note"] = _text(trial.attributes.get("note"))
     if result is None or result.attempt == trial.attempt:
         known |= {
@@ -198,7 +202,9 @@ def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:
 
 def _of_result(result: ObservationRow, definition: StoredDefinition, space: Space) -> Row:
     row = render.observation(result, definition, space).model_dump(mode="json")
-    cells = {name: row.get(name) for name in (*RESULT, "attempt", "excluded")} | {"observed_at": result.observed_at}
+    cells = {name: row.get(name) for name in (*RESULT, "reported_by", "attempt", "excluded")} | {
+        "observed_at": result.observed_at
+    }
     for field in ("metrics", "std_errors"):
         cells |= {f"{field}.{name}": number for name, number in (row.get(field) or {}).items()}
     if result.plate is not None:

@@ -211,7 +211,8 @@ def result_columns(study: answers.Study) -> list[str]:
     metrics = [head for name in wording.measured(study) for head in (wording.title(study, name), "±")]
     parameters = [wording.parameter_title(each) for each in study.parameters if each.kind != "fixed"]
     plate = ["Plate"] if study.plates else []
-    return ["Trial", "State", *plate, *of_value, *metrics, *parameters, "Reason or note", "Worker", "When (UTC)"]
+    last = ["Reason or note", "Worker", "Reported by", "When (UTC)"]
+    return ["Trial", "State", *plate, *of_value, *metrics, *parameters, *last]
 
 
 def result_cells(study: answers.Study, line: Line) -> list[str]:
@@ -236,8 +237,9 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
     notes = [] if trial is None else [wording.reason(trial), trial.attributes.get("note")]
     if trial is None and result is not None:
         notes = [result.attributes.get("note")]
-    worker = None if trial is None else trial.worker
-    return [*cells, "; ".join(str(each) for each in notes if each), worker or UNKNOWN, moment(_when(line))]
+    worker, told = (None if trial is None else trial.worker), result or trial
+    people = [worker or UNKNOWN, (told and told.reported_by) or UNKNOWN]
+    return [*cells, "; ".join(str(each) for each in notes if each), *people, moment(_when(line))]
 
 
 def without_empty(study: answers.Study, head: list[str], rows: list[list[str]]) -> Table:
