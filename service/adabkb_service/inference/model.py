@@ -331,12 +331,18 @@ class Model:
         if self.dataset.objective is not None:
             return []
         if self.outliers is None or self.outliers[0] != self.rests_on:
-            judged = self.policy.left_out(self.state)
-            values = [] if judged is None else self.state.record.values[judged.rows].tolist()
-            rows = [] if judged is None else judged.rows[outliers(judged, values)].tolist()
-            numbers = self.dataset.numbers() if rows else []
-            self.outliers = self.rests_on, [numbers[row] for row in rows if numbers[row] > 0]
+            self.outliers = self.rests_on, self._outliers_now()
         return self.outliers[1]
+
+    def _outliers_now(self) -> list[int]:
+        judged = self.policy.left_out(self.state)
+        if judged is None:
+            return []
+        numbers = np.array(self.dataset.numbers())[judged.rows]
+        kept = numbers > 0  # without the estimates of stopped trials
+        values = self.state.record.values[judged.rows[kept]].tolist()
+        found: list[int] = numbers[kept][outliers(values, judged.tails[kept].tolist(), judged.doubted[kept].tolist())]
+        return [int(number) for number in found]
 
     def _count(self, event: EventRow) -> None:
         self.dataset.apply(event)

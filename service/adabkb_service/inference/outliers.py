@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adabkb_service.engine.answers import LeftOut
-
 MIN_RESULTS = 8
 """The minimum number of results for outliers."""
 IMPROBABLE, IMPROBABLE_AND_GROSS = 0.01, 0.1
@@ -14,17 +12,17 @@ number. The second number applies to a result that is farther from all others th
 misplaced decimal point."""
 
 
-def outliers(found: LeftOut | None, values: Sequence[float]) -> list[int]:
-    """Return the positions among the predicted results of those that the others contradict: results that the model
-    doubts, and the least probable one if it is an outlier.
+def outliers(values: Sequence[float], tails: Sequence[float], doubted: Sequence[bool]) -> list[int]:
+    """Return the positions among predicted results of those that the others contradict: results that the model doubts,
+    and the least probable one if it is an outlier.
 
     Args:
-        found: the predictions; None without any.
-        values: the predicted results.
+        values: the results.
+        tails: the predicted probability of a value at least as extreme as each.
+        doubted: whether the model doubts each.
     """
-    if found is None or len(values) < MIN_RESULTS:
+    if len(values) < MIN_RESULTS:
         return []
-    doubted, tails = found.doubted.tolist(), found.tails.tolist()
     least = min(range(len(values)), key=tails.__getitem__)
     contradicted = [place for place, is_doubted in enumerate(doubted) if is_doubted]
     if not doubted[least] and is_outlier(values[least], values, tails[least]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, takewhile
 from typing import Any, Literal
@@ -82,11 +82,11 @@ class Judged:
     """Predicted probability of a result at least as far from the mean."""
     doubted: bool
     """Whether the result has less weight because the others contradict it."""
-    outlier: bool
-    """Whether the others contradict it: see ``outliers``."""
     noise: float
     """Standard deviation of the noise of a result there that is not doubted; 0 if the results are not known to be
     noisy."""
+    outlier: bool = False
+    """Whether the others contradict it: see ``outliers``."""
 
 
 @dataclass(frozen=True)
@@ -280,11 +280,13 @@ def validation(model: Model, metric: str | None) -> Validated:
         return Validated(len(counting), None)
     values = sign * state.record.values[found.rows]
     predicted, tails = in_units(found.predicted, sign), found.tails.tolist()
-    noises = _noises(model, found, metric).tolist()
-    contradicted = set(outliers(found, values.tolist()))
-    are_outliers = [place in contradicted for place in range(len(values))]
-    rows = zip(found.rows, values.tolist(), predicted, tails, found.doubted.tolist(), are_outliers, noises, strict=True)
-    return Validated(len(counting), [Judged(counting[row], *rest) for row, *rest in rows if counting[row] > 0])
+    noises, doubted = _noises(model, found, metric).tolist(), found.doubted.tolist()
+    rows = zip(found.rows, values.tolist(), predicted, tails, doubted, noises, strict=True)
+    judged = [Judged(counting[row], *rest) for row, *rest in rows if counting[row] > 0]
+    columns = [[getattr(each, name) for each in judged] for name in ("value", "tail", "doubted")]
+    for place in outliers(*columns):
+        judged[place] = replace(judged[place], outlier=True)
+    return Validated(len(counting), judged)
 
 
 def _noises(model: Model, found: LeftOut, metric: str | None) -> NDArray[np.float64]:
