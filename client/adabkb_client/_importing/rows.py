@@ -143,8 +143,9 @@ def chosen(
             raise NoColumn(f"parameter {name!r}", columns, parameter=name)
     words = quantities or {}
     objective = words.get("value", {})
-    if value == "value" and value not in columns:
-        value = titled("Result", objective)
+    title = titled("Result", objective)
+    if value == "value" and value not in columns and (title in columns or objective.get("label")):
+        value = title
     if value not in columns and not several:
         raise NoColumn(f"the value ({value!r})", columns, field="value")
     if value in found.values():

@@ -341,8 +341,9 @@ class Model:
         numbers = np.array(self.dataset.numbers())[judged.rows]
         kept = numbers > 0  # without the estimates of stopped trials
         values = self.state.record.values[judged.rows[kept]].tolist()
-        found: list[int] = numbers[kept][outliers(values, judged.tails[kept].tolist(), judged.doubted[kept].tolist())]
-        return [int(number) for number in found]
+        places = outliers(values, judged.tails[kept].tolist(), judged.doubted[kept].tolist())
+        found: list[int] = numbers[kept][places].tolist()
+        return found
 
     def _count(self, event: EventRow) -> None:
         self.dataset.apply(event)

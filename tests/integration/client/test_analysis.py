@@ -10,7 +10,7 @@ def test_what_the_model_has_found_out_comes_as_records(client: Client) -> None:
     space: dict[str, Parameter] = {"x": Float(0, 1), "widths": Categorical([(8,), (8, 8)]), "seed": Fixed(7)}
     study = client.create_study("found-out", space, direction="minimize", seed=1)
     assert study.importance().reason == "too_few_results"
-    study.observe_many([{"parameters": {"x": x / 4, "widths": (8,), "seed": 7}, "value": x} for x in range(5)])
+    study.observe_many([{"parameters": {"x": x / 8, "widths": (8,), "seed": 7}, "value": x} for x in range(9)])
     found = study.importance()
     assert [each.name for each in found.parameters] == ["x", "widths", "seed"]
     assert found.parameters[0].total > 0.9

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adabkb_service.contract.requests import TrialValueBody
+from adabkb_service.contract.requests import PointValueBody, TrialValueBody
 from adabkb_service.errors import Invalid, Unavailable
 from adabkb_service.operations.model.analysis import importance, validation
 from adabkb_service.operations.model.assessment import assessment
@@ -559,7 +559,7 @@ def test_front_of_the_model_needs_enough_results(running: Service) -> None:
     create(running, definition(objectives=goals, direction=None))
     for number in range(9):
         point, metrics = {"x": number / 9, "y": 1.0 + number}, {"yield": number + 0.5 * (number % 3), "cost": number}
-        observe(running, "s", Value(metrics=metrics, parameters=point))
+        observe(running, "s", PointValueBody(parameters=point, metrics=metrics))
         found = front(running, "s")
         assert bool(found.model) == (number == 8)
         assert found.observed
