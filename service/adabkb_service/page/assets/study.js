@@ -44,7 +44,8 @@ function write(row, model, observed) {
   one(row, "[data-by=observed]", HTMLElement).textContent = observed;
 }
 
-/** Show beside the best result the recommended point with its expected value. If the best point depends on a context with numbers, such as the day, it is the point for the latest result's context.
+/** Show beside the best result the recommended point with its expected value. If the best point depends on a context
+ * with numbers, such as the day, it is the point for the latest result's context.
  * @param {Recommendation["model"]} model
  * @param {Recommendation["observed"]} observed
  */
