@@ -148,8 +148,7 @@ class FrontFound:
     results: list[int]
     """Numbers of the results on the front."""
     points: list[tuple[Point, Expected, float]]
-    """The front of the model: parameters, the prediction there, and the probability that the point is on the front.
-    Empty with too few results: see ``has_few_results``."""
+    """The front of the model: parameters, the prediction there, and the probability that the point is on the front."""
 
 
 def model_stats(model: Model) -> dict[str, Any]:
@@ -246,8 +245,7 @@ def front(model: Model, fixed: Point, feasible: float) -> FrontFound:
     objectives = [each for each in (dataset.objective, *dataset.metrics) if each is not None and each.goal]
     counting = dataset.numbers()
     signed = zip(objectives, found.reference.tolist(), strict=True)
-    points = found.points[: 0 if has_few_results(model) else None]
-    predictions = model.predict(points) if len(points) else []
+    predictions = model.predict(found.points) if len(found.points) else []
     return FrontFound(
         reference={each.name: each.sign * value + 0.0 for each, value in signed},  # -0.0 becomes 0.0
         growth=list(zip(counting, found.growth.tolist(), strict=True)),
@@ -255,7 +253,7 @@ def front(model: Model, fixed: Point, feasible: float) -> FrontFound:
         points=[
             ({**dataset.parameters_at(point), **fixed}, prediction, probability)
             for point, prediction, probability in zip(
-                points, predictions, found.probabilities[: len(points)].tolist(), strict=True
+                found.points, predictions, found.probabilities.tolist(), strict=True
             )
         ],
     )

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adabkb_service.contract.requests import PointValueBody, TrialValueBody
+from adabkb_service.contract.requests import TrialValueBody
 from adabkb_service.errors import Invalid, Unavailable
 from adabkb_service.operations.model.analysis import importance, validation
 from adabkb_service.operations.model.assessment import assessment
-from adabkb_service.operations.model.front import front
 from adabkb_service.operations.model.predict import recommendation
 from adabkb_service.operations.model.unusual import Stored, stored, warnings
 from adabkb_service.operations.reports.overview import Overview
@@ -552,17 +551,6 @@ def test_nothing_that_the_model_has_learned_is_shown_before_there_are_enough_res
     assert point.model is not None
     assert point.reason is None
     assert importance(running, "s").reason is None
-
-
-def test_front_of_the_model_needs_enough_results(running: Service) -> None:
-    goals = [{"metric": "yield", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]
-    create(running, definition(objectives=goals, direction=None))
-    for number in range(9):
-        point, metrics = {"x": number / 9, "y": 1.0 + number}, {"yield": number + 0.5 * (number % 3), "cost": number}
-        observe(running, "s", PointValueBody(parameters=point, metrics=metrics))
-        found = front(running, "s")
-        assert bool(found.model) == (number == 8)
-        assert found.observed
 
 
 def test_unusual_result_is_named_by_what_the_model_expected(running: Service) -> None:
