@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from tests.acceptance.page.studies import checked, hostile
-from tests.acceptance.page.tabs import PHONE, accessible, drawn, tab
+from tests.acceptance.page.tabs import PHONE, accessible, drawn, tab, unfold
 
 LAB: list[dict[str, Any]] = [
     {"name": "temperature", "kind": "float", "low": 20, "high": 100},
@@ -106,9 +106,10 @@ def test_a_choice_that_was_never_tried_is_filled_in_for_the_next_experiment(
         expect(best.locator(".banner")).to_contain_text(missing)
         expect(best.locator("[data-by=observed]").first).to_have_text("94")
         expect(best.locator("[data-by=model]:visible")).to_have_count(0)
-        for chart in ("importance", "slices", "contour"):
-            expect(page.locator(f"#{chart}-said")).to_contain_text(missing)
-        expect(page.locator("#validation-said")).to_contain_text("trust the model: it needs 6 more results")
+        early = "trust the model: it needs 6 more results"
+        for chart, told in {"validation": early, "importance": missing, "slices": missing, "contour": missing}.items():
+            unfold(page, chart)
+            expect(page.locator(f"#{chart}-said")).to_contain_text(told)
         page.locator("#assessment").get_by_role("button", name="Try PPh3").click()
         dialog = page.get_by_role("dialog")
         expect(dialog.get_by_label("catalyst")).to_have_value('"PPh3"')
