@@ -308,7 +308,7 @@ def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: st
         expect(page.get_by_role("article")).to_contain_text("cost13")
         page.goto("/studies/told")
         page.get_by_role("button", name="Budget").click()
-        expect(dialog.get_by_label("Budget")).to_have_count(0)
+        expect(dialog.get_by_label("Budget, in trials")).to_have_count(0)
         before = checked(api.get("/v1/studies/told"))
         dialog.get_by_label("Maximum number of unfinished trials").fill("3")
         dialog.get_by_label("Attempts at a trial").fill("5")
