@@ -35,7 +35,7 @@ from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis
 from adabkb_service.engine.record import of
 from adabkb_service.engine.space import Space
-from adabkb_service.operations.model.assessment import is_outlier
+from adabkb_service.inference.outliers import is_outlier
 from benchmarks.calibration import drawn
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.quality.nature.measured import table

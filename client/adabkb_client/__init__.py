@@ -32,6 +32,7 @@ from adabkb_client._analysis import (
     SliceAxis,
     Validation,
     ValidationItem,
+    Verdict,
 )
 from adabkb_client._client import Client
 from adabkb_client._http.outbox import Delivery, KeptResult, Outbox
@@ -248,6 +249,7 @@ __all__ = [
     "UnexpectedAnswer",
     "Validation",
     "ValidationItem",
+    "Verdict",
     "Webhook",
     "WorkerDied",
     "WorkerLost",

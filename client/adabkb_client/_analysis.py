@@ -59,8 +59,28 @@ class ValidationItem(Record):
     doubted: bool = False
     """Whether the result has less weight in the model, since the other results contradict it. Only studies with
     ``robust`` have such results."""
+    outlier: bool = False
+    """Whether the other results contradict the result: it is ``doubted``, or the most improbable one, if it is too
+    improbable."""
     repeated: bool = False
     """Whether another item is at its point: it predicts this one."""
+
+
+@dataclass(frozen=True)
+class Verdict(Record):
+    """Whether the model can be trusted, judged by predictions of results that it did not know."""
+
+    code: str
+    """"too_few_results", "constant", "not_this_system", "poor_predictions", "wide_intervals", "too_sure" or
+    "reliable"; docs/http.md explains them."""
+    level: str
+    """How far the model can be trusted: "unknown", "low", "medium" or "high"."""
+    text: str
+    """The verdict and the numbers behind it in sentences."""
+    suggested: int
+    """The number of results whose points were suggested with a reliable prediction."""
+    suggested_inside: int
+    """The number of these inside the 90% intervals that they were suggested with."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,6 +103,8 @@ class Validation(Record):
     """The mean absolute error if each result is predicted by the median of the others."""
     reason: str | None
     """Why ``items`` is empty: "too_few_results", "constant" or "not_this_system" (the profile is not ``auto``)."""
+    verdict: Verdict
+    """Whether the model can be trusted."""
 
 
 @dataclass(frozen=True)
@@ -273,6 +295,9 @@ class Assessment(Record):
     """What the results show; None while too little is known."""
     outlook: Outlook
     """What further trials may gain."""
+    verdicts: Mapping[str, Verdict]
+    """Objective ("" if there is only one) -> whether the model can be trusted; empty before the first result, and if
+    the model does not answer."""
     checks: tuple[Check, ...]
     """Warnings about the model."""
 
@@ -281,6 +306,7 @@ class Assessment(Record):
         """The sentences in order. Warnings begin with "! "."""
         told = (self.progress, self.latest, self.findings, self.outlook)
         sentences = [self.standing, *(each.text for each in told if each is not None)]
+        sentences += [each.text for each in self.verdicts.values()]
         return [*sentences, *(f"! {check.text}" for check in self.checks)]
 
     def __str__(self) -> str:

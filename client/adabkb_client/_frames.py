@@ -119,6 +119,7 @@ LAST = (
     "reason",
     "note",
     "worker",
+    "reported_by",
     "attempt",
     "origin",
     "started_at",
@@ -129,11 +130,11 @@ LAST = (
     "excluded",
     "outside",
 )
-"""Columns after the metrics."""
+"""Columns after the metrics; ``reported_by`` only if a user is known."""
 KINDS = {
     **dict.fromkeys(("trial", "attempt", "observation"), "Int64"),
     **dict.fromkeys(("excluded", "outside"), "boolean"),
-    **dict.fromkeys(("reason", "note", "worker", "origin"), "object"),
+    **dict.fromkeys(("reason", "note", "worker", "reported_by", "origin"), "object"),
     **dict.fromkeys(("started_at", "finished_at", "observed_at"), "datetime64[us, UTC]"),
     **dict.fromkeys(("value", "std_error", "duration_seconds"), "float64"),
 }
@@ -155,15 +156,18 @@ def of_study(study: StudyInfo, trials: Sequence[Trial], observations: Iterable[O
     """Return the frame of a study: see ``Study.to_frame``."""
     told = list(rows(trials, observations))
     kinds = {**KINDS, **(dict.fromkeys(PLATE, "Int64") if study.plates else {})}
-    return typed(pandas("to_frame()").DataFrame(told, columns=columns(study)), kinds)
+    names = columns(study, has_reporters=any(row.get("reported_by") for row in told))
+    return typed(pandas("to_frame()").DataFrame(told, columns=names), kinds)
 
 
-def columns(study: StudyInfo) -> list[str]:
+def columns(study: StudyInfo, *, has_reporters: bool) -> list[str]:
     """Return the columns of a study's table in order."""
     metrics = [*(each["metric"] for each in study.objectives), *study.metrics]
     measured = [f"{field}.{name}" for field in ("metrics", "std_errors") for name in metrics]
     plate = PLATE if study.plates else ()
-    return [*FIRST, *plate, *(f"parameters.{each['name']}" for each in study.parameters), *RESULT, *measured, *LAST]
+    parameters = (f"parameters.{each['name']}" for each in study.parameters)
+    last = (name for name in LAST if has_reporters or name != "reported_by")
+    return [*FIRST, *plate, *parameters, *RESULT, *measured, *last]
 
 
 def rows(trials: Sequence[Trial], observations: Iterable[Observation]) -> Iterator[Row]:
@@ -185,7 +189,7 @@ def rows(trials: Sequence[Trial], observations: Iterable[Observation]) -> Iterat
 
 def _of_trial(trial: Trial, result: Observation | None) -> Row:
     """Return the cells of a trial, and of its last attempt unless the result belongs to an earlier one."""
-    row = {name: getattr(trial, name) for name in ("state", "reason", "attempt", "origin")}
+    row = {name: getattr(trial, name) for name in ("state", "reason", "reported_by", "attempt", "origin")}
     row["note"] = _text(trial.attributes.get("note"))
     if result is None or result.attempt == trial.attempt:
         row |= {name: getattr(trial, name) for name in ("worker", "started_at", "finished_at")}

@@ -443,6 +443,8 @@ class Trial(Record):
     to_measure: Parameters = field(default_factory=dict)
     """Context parameters whose values the result must give: parameter -> the value that the request expects or, if it
     gave none, that the server assumes. Empty once the trial has a result."""
+    reported_by: str | None = None
+    """The user who reported the trial's first result or its failure; None without tokens."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -482,6 +484,8 @@ class Observation(Record):
     """The duration of the evaluation, if it is known."""
     attributes: Parameters = field(default_factory=dict)
     """The attributes of your own point, by name; for a trial's result, see the trial."""
+    reported_by: str | None = None
+    """The user who reported the result; None without tokens."""
 
     @property
     def counts(self) -> bool:
@@ -773,7 +777,7 @@ class Recommendation(Record):
     model: Estimate | None
     """The evaluated point that the model expects to be best; ``model.parameters`` is the point. For a context, and in
     a study with a baseline, it need not have been evaluated. With outcome constraints, it satisfies them with
-    ``required_probability``. None before the first result: see ``reason``."""
+    ``required_probability``. None with too few results to rely on the model: see ``reason``."""
     observed: Best | None
     """The best result as it was measured; None before the first result."""
     gap: float | None
@@ -781,11 +785,11 @@ class Recommendation(Record):
     required_probability: float | None = None
     """The required probability that the model's point satisfies all outcome constraints."""
     reason: str | None = None
-    """Why ``model`` is None: "no_results", "several_objectives", "context_needed" (the best point depends on the
-    context), "model_loading" (the server has just started), "model_busy" (no answer in time; ask again) or
-    "model_failed" (``study.info().model["error"]`` says why). Or why the points may violate the outcome
-    constraints: "nothing_feasible" (no result satisfies them; the points come closest) or "nothing_certain" (no
-    evaluated point has the required probability)."""
+    """Why ``model`` is None: "no_results", "too_few_results" (fewer than the model needs), "several_objectives",
+    "context_needed" (the best point depends on the context), "model_loading" (the server has just started),
+    "model_busy" (no answer in time; ask again) or "model_failed" (``study.info().model["error"]`` says why). Or why the
+    points may violate the outcome constraints: "nothing_feasible" (no result satisfies them; the points come closest)
+    or "nothing_certain" (no evaluated point has the required probability)."""
     front: tuple[FrontEstimate, ...] = ()
     """With several objectives: the points that no other evaluated point dominates, according to the model."""
 

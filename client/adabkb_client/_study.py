@@ -401,7 +401,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         The columns are ``trial``, ``state``, in a study with plates ``plate``, ``parameters.NAME`` for each parameter,
         ``value``, ``std_error``, ``metrics.NAME`` and ``std_errors.NAME`` for each metric, ``reason``, ``note``,
         ``worker``, ``attempt``, ``origin``, ``started_at``, ``finished_at``, ``duration_seconds``, ``observation``,
-        ``observed_at``, ``excluded`` and ``outside``.
+        ``observed_at``, ``excluded`` and ``outside``; on a server with tokens, also ``reported_by``, after ``worker``.
 
         Each trial has a row, whatever its state; one with replicates has a row per result. Results at your own points
         follow. ``duration_seconds`` is how long the evaluation took: see ``observe``. A cell that does not apply, such

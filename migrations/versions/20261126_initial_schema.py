@@ -95,6 +95,7 @@ def upgrade() -> None:
         sa.Column("metrics", sa.JSON(none_as_null=True)),
         sa.Column("plate", sa.Integer()),
         sa.Column("seconds", sa.Double()),
+        sa.Column("reported_by", sa.Text()),
         sa.ForeignKeyConstraint(["study_id"], ["containers.id"], name=op.f("fk_trials_study_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("study_id", "number", name=op.f("pk_trials")),
     )
@@ -118,6 +119,7 @@ def upgrade() -> None:
         sa.Column("plate", sa.Integer()),
         sa.Column("seconds", sa.Double()),
         sa.Column("attributes", sa.JSON(), server_default="{}", nullable=False),
+        sa.Column("reported_by", sa.Text()),
         sa.ForeignKeyConstraint(
             ["study_id", "trial"], ["trials.study_id", "trials.number"], name=op.f("fk_observations_study_id_trial")
         ),

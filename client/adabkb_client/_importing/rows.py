@@ -16,10 +16,14 @@ COMPLETED = ("", "complete", "completed", "done", "finished", "ok", "succeeded",
 """States of a row that has a result, in lower case."""
 FAILED = ("crashed", "error", "fail", "failed", "failure")
 """States of a row whose evaluation failed, in lower case."""
+TITLES = {"state": "State", "plate": "Plate", "reason": "Reason", "excluded": "Excluded"}
+"""The titles of columns in an Excel file of a study, or in a CSV with titles."""
 REASON = "reason"
-"""The column of an export with the reason of a failure."""
+"""The column of an export with the reason of a failure; or its title."""
 EXCLUDED = "excluded"
-"""The column of an export that marks excluded results, and the state of such rows."""
+"""The column of an export that marks excluded results; or its title. The state of such rows."""
+YES = ("true", "yes")
+"""The texts that mark an excluded result, in lower case."""
 DECIMALS = (".", ",")
 """The possible decimal marks."""
 MAX_PLATE = 10**9
@@ -76,8 +80,8 @@ class Columns:
     def unused(self, columns: Iterable[str]) -> list[str]:
         """Return the columns that are not used."""
         measured = {*self.metrics.values(), *self.std_errors.values()}
-        used = {*self.parameters.values(), self.value, self.std_error, self.state, self.plate, EXCLUDED, *measured}
-        used |= {REASON} if self.state is not None else set()
+        used = {*self.parameters.values(), self.value, self.std_error, self.state, self.plate, *measured}
+        used |= {EXCLUDED, TITLES[EXCLUDED]} | ({REASON, TITLES[REASON]} if self.state is not None else set())
         return [column for column in columns if column not in used]
 
 
@@ -138,8 +142,10 @@ def chosen(
         elif name in mapping or not (parameter["kind"] == "fixed" or parameter.get("when")):
             raise NoColumn(f"parameter {name!r}", columns, parameter=name)
     words = quantities or {}
-    if value == "value" and value not in columns:
-        value = titled(value, words.get(value, {}))
+    objective = words.get("value", {})
+    title = titled("Result", objective)
+    if value == "value" and value not in columns and (title in columns or objective.get("label")):
+        value = title
     if value not in columns and not several:
         raise NoColumn(f"the value ({value!r})", columns, field="value")
     if value in found.values():
@@ -151,11 +157,11 @@ def chosen(
     return Columns(
         found,
         None if several else value,
-        _optional("std_error", std_error, columns, taken),
-        _optional("state", state, columns, taken),
+        _optional("std_error", std_error, columns, taken, titled("±", {"unit": objective.get("unit")})),
+        _optional("state", state, columns, taken, TITLES["state"]),
         measured,
-        {name: f"std_errors.{name}" for name in metrics if f"std_errors.{name}" in columns},
-        _optional("plate", plate, columns, taken | set(measured.values())),
+        {name: column for name in metrics if (column := _of_error(name, words.get(name, {}), columns)) is not None},
+        _optional("plate", plate, columns, taken | set(measured.values()), TITLES["plate"]),
         decimal,
         choices or {},
     )
@@ -168,8 +174,16 @@ def _of_metric(name: str, words: Mapping[str, Any], columns: Sequence[str]) -> s
     return column
 
 
-def _optional(name: str, column: str | None, columns: Sequence[str], taken: set[str]) -> str | None:
-    if column is None or (column == name and (column not in columns or column in taken)):
+def _of_error(name: str, words: Mapping[str, Any], columns: Sequence[str]) -> str | None:
+    title = titled(f"± {words.get('label') or name}", {"unit": words.get("unit")})
+    return next((each for each in (f"std_errors.{name}", title) if each in columns), None)
+
+
+def _optional(name: str, column: str | None, columns: Sequence[str], taken: set[str], title: str) -> str | None:
+    """Return the column of a field; None if it is not given, or if there is none with its default name or title."""
+    if column == name:
+        return next((each for each in (name, title) if each in columns and each not in taken), None)
+    if column is None:
         return None
     if column not in columns:
         raise NoColumn(f"the {name} ({column!r})", columns, field=name)
@@ -178,7 +192,7 @@ def _optional(name: str, column: str | None, columns: Sequence[str], taken: set[
 
 def left_out(row: Row, columns: Columns) -> str | None:
     """Return the state for which a row is skipped; None if it should have a result, or has failed."""
-    if EXCLUDED not in columns.parameters.values() and str(row.cells.get(EXCLUDED)).lower() == "true":
+    if str(_told(row, columns, EXCLUDED)).lower() in YES:
         return EXCLUDED
     state = _state(row, columns)
     return None if state in COMPLETED or state in FAILED else state
@@ -236,9 +250,15 @@ def result_of_row(
     return {**item, **({"partial": True} if is_partial else {})}, errors
 
 
+def _told(row: Row, columns: Columns, name: str) -> Any:
+    """Return the cell of a column with this name or its title, unless that is the column of a parameter."""
+    known = (each for each in (name, TITLES[name]) if each in row.cells)
+    return next((row.cells[each] for each in known if each not in columns.parameters.values()), None)
+
+
 def _reason(row: Row, columns: Columns) -> dict[str, str]:
     """Return the reason of a failure, if the row has one."""
-    cell = None if REASON in columns.parameters.values() else plain(row.cells.get(REASON))
+    cell = plain(_told(row, columns, REASON))
     return {} if _is_missing(cell) else {"reason": str(cell)}
 
 

@@ -7,7 +7,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict  # up to Python 3.11, pydantic does not support the class in typing
 
-from adabkb_client._analysis import Importance
+from adabkb_client._analysis import Assessment, Importance
 from adabkb_client._models import (
     Answer,
     Best,
@@ -181,6 +181,19 @@ class RecommendationAnswer(TypedDict):
     front: NotRequired[list[EstimateAnswer]]
     gap: NotRequired[float]
     reason: NotRequired[str]
+
+
+class AssessmentAnswer(TypedDict):
+    """A study in a few sentences."""
+
+    results: int
+    state: str
+    progress: str
+    latest_trial: NotRequired[str]
+    findings: NotRequired[str]
+    outlook: str
+    verdicts: NotRequired[list[str]]
+    warnings: NotRequired[list[str]]
 
 
 class WhyAnswer(TypedDict):
@@ -366,6 +379,21 @@ def recommendation(found: Recommendation) -> RecommendationAnswer:
         ],
         gap=found.gap,
         reason=found.reason,
+    )
+    return answer
+
+
+def assessment(found: Assessment) -> AssessmentAnswer:
+    """Return the sentences of an assessment."""
+    answer: AssessmentAnswer = some(
+        results=found.results,
+        state=found.standing,
+        progress=found.progress.text,
+        latest_trial=None if found.latest is None else found.latest.text,
+        findings=None if found.findings is None else found.findings.text,
+        outlook=found.outlook.text,
+        verdicts=[each.text for each in found.verdicts.values()],
+        warnings=[each.text for each in found.checks],
     )
     return answer
 

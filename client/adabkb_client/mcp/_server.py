@@ -162,6 +162,7 @@ def _reading(tools: Reading) -> list[StudyTool]:
         tools.predict,
         tools.why,
         tools.importance,
+        tools.assessment,
     ]
     return [tool(function, changes=False, is_idempotent=True) for function in functions]
 

@@ -84,6 +84,11 @@ class Reading:
         steps = StudyCalls(study).recommendation(feasible_probability=feasible_probability, context=context)
         return answers.recommendation(await self._transport.perform(steps))
 
+    async def assessment(self, study: StudyId) -> answers.AssessmentAnswer:
+        """Summarize a study in sentences: progress, latest trial, findings, whether to stop (outlook), whether the
+        model can be trusted (verdicts), and warnings. Use it before you rely on the model, and for a report."""
+        return answers.assessment(await self._transport.perform(StudyCalls(study).assessment()))
+
     async def trials(
         self,
         study: StudyId,

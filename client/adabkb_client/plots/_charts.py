@@ -208,7 +208,7 @@ def _drawn_point(scales: Sequence[Scale], point: Parameters) -> Iterator[tuple[f
 
 
 REASONS = {
-    "too_few_results": "has too few results to rank the parameters: at least 4 are needed.",
+    "too_few_results": "has too few results to rank the parameters.",
     "constant": "has the same prediction everywhere, so no parameter matters yet.",
 }
 BAR_HEIGHT = 0.38

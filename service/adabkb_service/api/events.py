@@ -165,8 +165,8 @@ async def export_study(
     titles: Annotated[
         bool,
         Query(
-            description="a CSV of trials and results has labels and units in its header, and origins in words, as the "
-            "Excel file always has"
+            description="a CSV of trials and results is in words, as the Excel file always is: with the titles, units, "
+            "states and purposes of the web interface, and times in UTC without a time zone"
         ),
     ] = False,
 ) -> Response:

@@ -30,13 +30,18 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["observations"], route
 @needs("work")
 @by_follower_once
 async def observe_result(
-    study_id: StudyId, body: Annotated[ObserveBody, Body()], service: ServiceDep, key: KeyDep, spend: SpendDep
+    study_id: StudyId,
+    body: Annotated[ObserveBody, Body()],
+    service: ServiceDep,
+    key: KeyDep,
+    spend: SpendDep,
+    caller: CallerDep,
 ) -> Response:
     """Store a result. It is durable when the response arrives. Sending the result of a trial again, or any result with
     the same Idempotency-Key, changes nothing."""
     note(trial=getattr(body, "trial", None))
     with service.metrics.observe_seconds.time():
-        return reply(await perform(service, observe(study_id, body, key), spend))
+        return reply(await perform(service, observe(study_id, body, key), spend, caller.user))
 
 
 @router.post(
@@ -48,11 +53,11 @@ async def observe_result(
 @needs("work", model=True)
 @by_follower_once
 async def observe_results(
-    study_id: StudyId, body: BatchBody, service: ServiceDep, key: KeyDep, spend: SpendDep
+    study_id: StudyId, body: BatchBody, service: ServiceDep, key: KeyDep, spend: SpendDep, caller: CallerDep
 ) -> Response:
     """Store many results; a refused one does not affect the others."""
     with service.metrics.observe_seconds.time():
-        return reply(await perform(service, observe_batch(study_id, body, describe, key), spend))
+        return reply(await perform(service, observe_batch(study_id, body, describe, key), spend, caller.user))
 
 
 @router.get(

@@ -47,10 +47,10 @@ router = APIRouter(prefix="/v1/studies/{study_id}/trials", tags=["trials"], rout
 @needs("work")
 @by_follower_once
 async def queue_trial(
-    study_id: StudyId, body: QueueBody, service: ServiceDep, key: KeyDep, spend: SpendDep
+    study_id: StudyId, body: QueueBody, service: ServiceDep, key: KeyDep, spend: SpendDep, caller: CallerDep
 ) -> Response:
     """Queue your own point; it is issued before any new point."""
-    return reply(await perform(service, queue(study_id, body, key), spend))
+    return reply(await perform(service, queue(study_id, body, key), spend, caller.user))
 
 
 @router.post(
@@ -63,10 +63,10 @@ async def queue_trial(
 @needs("work")
 @by_follower_once
 async def repeat_point(
-    study_id: StudyId, body: RepeatBody, service: ServiceDep, key: KeyDep, spend: SpendDep
+    study_id: StudyId, body: RepeatBody, service: ServiceDep, key: KeyDep, spend: SpendDep, caller: CallerDep
 ) -> Response:
     """Queue one or several trials at an evaluated point, to measure it again."""
-    return reply(await perform(service, repeat(study_id, body, key), spend))
+    return reply(await perform(service, repeat(study_id, body, key), spend, caller.user))
 
 
 @router.get("", operation_id="listTrials", response_model=Page[views.Trial], responses=UNCHANGED | responses(404, 422))
@@ -149,11 +149,16 @@ async def heartbeat(
 @needs("work")
 @by_follower
 async def report_values(
-    study_id: StudyId, number: Number, body: Annotated[ReportBody, Body()], service: ServiceDep, key: KeyDep
+    study_id: StudyId,
+    number: Number,
+    body: Annotated[ReportBody, Body()],
+    service: ServiceDep,
+    key: KeyDep,
+    caller: CallerDep,
 ) -> Response:
     """Store a trial's intermediate values and renew its lease; the response says whether a rule has stopped the
     trial."""
-    return reply(await perform(service, report(study_id, number, body, key)))
+    return reply(await perform(service, report(study_id, number, body, key), user=caller.user))
 
 
 @router.get(

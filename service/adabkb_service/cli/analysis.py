@@ -14,13 +14,8 @@ from adabkb_service.cli.server_calls import Server, StudyId
 from adabkb_service.cli.values import parse_point
 
 REASONS = {
-    "too_few_results": "at least 4 are needed",
+    "too_few_results": "the model needs more; adabkb study assessment says how many",
     "constant": "the model's prediction is the same everywhere",
-}
-NO_VALIDATION = {
-    "too_few_results": "Study {study} has {results} results: at least 4 are needed.",
-    "constant": "Study {study} has {results} results: the model cannot be checked with them; they may all be equal.",
-    "not_this_system": "Study {study} cannot be validated: this needs the profile auto.",
 }
 SENTENCES = ("progress", "latest", "findings", "outlook")
 
@@ -60,11 +55,12 @@ def importance(server: Server, study: StudyId, metric: OfMetric = None, as_json:
 def assessment(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """Summarize a study in a few sentences, with warnings.
 
-    They describe the progress, the latest trial, the findings, and whether you can stop. The study's page shows them,
-    too.
+    They describe the progress, the latest trial, the findings, whether you can stop, and whether you can trust the
+    model. The study's page shows them, too.
     """
     found = server.document(StudyCalls(study).assessment())
     told = [found["standing"], *(found[name]["text"] for name in SENTENCES if found[name] is not None)]
+    told += [each["text"] for each in found["verdicts"].values()]
     show(found, "\n".join([*told, *(f"! {check['text']}" for check in found["checks"])]), as_json=as_json)
 
 
@@ -75,9 +71,8 @@ def validation(server: Server, study: StudyId, metric: OfMetric = None, as_json:
     intervals.
     """
     found = server.document(StudyCalls(study).validation(metric))
-    if found["reason"] is not None:
-        text = NO_VALIDATION[found["reason"]].format(study=study, results=found["results"])
-    else:
+    text = found["verdict"]["text"]
+    if found["reason"] is None:
         rows = [
             [
                 str(each["observation"]),
@@ -86,8 +81,7 @@ def validation(server: Server, study: StudyId, metric: OfMetric = None, as_json:
             ]
             for each in found["items"]
         ]
-        text = table(["result", "value", "predicted", "lower", "upper", ""], rows)
-        text += f"\n{found['inside']:.0%} of {len(rows)} results lie in their 90% intervals."
+        text = f"{table(['result', 'value', 'predicted', 'lower', 'upper', ''], rows)}\n{text}"
     show(found, text, as_json=as_json)
 
 

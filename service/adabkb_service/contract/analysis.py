@@ -11,6 +11,7 @@ from adabkb_service.contract.model import Cell
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 
 NoValidation = Literal["too_few_results", "constant", "not_this_system"]
+VerdictCode = Literal[NoValidation, "poor_predictions", "wide_intervals", "too_sure", "reliable"]
 
 
 class ParameterImportance(Answer):
@@ -38,7 +39,10 @@ class Importance(Answer):
     ]
     reason: Annotated[
         Literal["too_few_results", "constant"] | None,
-        Field(description="why there are no indices: fewer than 4 results, or a constant posterior mean"),
+        Field(
+            description="why there are no indices: fewer results than the model needs (`outlook.fewest` of the "
+            "assessment), or a constant posterior mean"
+        ),
     ]
 
 
@@ -57,11 +61,45 @@ class ValidationItem(Sparse, Answer):
         Field(description="whether the result has less weight because others contradict it (robust studies)"),
         ABSENT_BY_DEFAULT,
     ] = False
+    outlier: Annotated[
+        bool,
+        Field(
+            description="whether the other results contradict it: `doubted`, or the most improbable one, if it is "
+            "too improbable"
+        ),
+        ABSENT_BY_DEFAULT,
+    ] = False
     repeated: Annotated[
         bool,
         Field(description="whether another item is at its point: it predicts this one"),
         ABSENT_BY_DEFAULT,
     ] = False
+
+
+class Verdict(Answer):
+    """Whether the model can be trusted, judged by predictions of results that it did not know."""
+
+    code: Annotated[
+        VerdictCode,
+        Field(
+            description="too_few_results: fewer results than the model needs, or fewer than 8 that count; constant, "
+            "not_this_system: as in validation; poor_predictions: the error is at least 85% of that of the median; "
+            "wide_intervals: most intervals are at least 80% as wide as the range of all results; too_sure: the share "
+            "of results in their 90% intervals, predicted from the others or with the suggestions, is more than three "
+            "standard deviations below 90%; reliable: none of these. The first one that applies"
+        ),
+    ]
+    level: Annotated[Literal["unknown", "low", "medium", "high"], Field(description="how far the model can be trusted")]
+    text: Annotated[str, Field(description="the verdict and the numbers behind it in sentences, for display")]
+    suggested: Annotated[
+        int,
+        Field(
+            description="number of results whose points were suggested with a reliable prediction; 0 without a verdict"
+        ),
+    ]
+    suggested_inside: Annotated[
+        int, Field(description="how many of these lie in the 90% interval of a result that they were suggested with")
+    ]
 
 
 class Validation(Answer):
@@ -94,6 +132,7 @@ class Validation(Answer):
             "floating point), or a system other than the profile auto"
         ),
     ]
+    verdict: Annotated[Verdict, Field(description="whether the model can be trusted")]
 
 
 class SliceAxis(Answer):

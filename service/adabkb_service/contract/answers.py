@@ -133,6 +133,11 @@ class Trial(Sparse, Answer):
         None
     )
     reason: Annotated[str | None, Field(description="why the trial failed, was stopped or was withdrawn")]
+    reported_by: Annotated[
+        str | None,
+        Field(description="user who reported the trial's first result or its failure; absent without tokens"),
+        ABSENT_BY_DEFAULT,
+    ] = None
     created_at: datetime
     finished_at: datetime | None
     seconds: Annotated[
@@ -200,6 +205,9 @@ class Observation(Sparse, Answer):
         ABSENT_BY_DEFAULT,
     ] = False
     observed_at: datetime
+    reported_by: Annotated[
+        str | None, Field(description="user who reported the result; absent without tokens"), ABSENT_BY_DEFAULT
+    ] = None
     seconds: Annotated[
         float | None,
         Field(description="duration of the evaluation; absent if it is not known"),

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from adabkb_service.contract.analysis import ParameterImportance
+from adabkb_service.contract.analysis import ParameterImportance, Verdict
 from adabkb_service.contract.answers import Answer, Best, MetricPrediction, NoGap, Prediction
 from adabkb_service.engine.moves import Phase
 from adabkb_service.storage.rows import Origin, TrialState
@@ -35,21 +35,24 @@ class Progress(Answer):
     best: Annotated[Best | None, Field(description="null before the first result, and with several objectives")]
     expected: Annotated[
         MetricPrediction | None,
-        Field(description="the model's prediction of the objective at the point of the best result"),
+        Field(
+            description="the model's prediction of the objective at the point of the best result; null with too few "
+            "results to rely on it"
+        ),
     ]
     repeat_std: Annotated[
         float | None,
         Field(
             description="standard deviation of one more result at the point of the best result: the uncertainty of the "
             "prediction and the noise of a result. The noise is `noise_std` or, without it, that of a result that is "
-            "not doubted, which is uncertain until points are repeated; null if the algorithm does not learn the noise"
+            "not doubted, which is uncertain until points are repeated; null if the algorithm does not learn the "
+            "noise, and with too few results"
         ),
     ]
     repetition: Annotated[
         Range | None,
         Field(
-            description="one more result at this point lies in this range with 90% probability; null if the algorithm "
-            "does not learn the noise"
+            description="one more result at this point lies in this range with 90% probability; null in the same cases"
         ),
     ]
     measured: Annotated[
@@ -94,7 +97,13 @@ class Outlook(Answer):
     gap: Annotated[float | None, Field(description="the study's gap")]
     probability: Annotated[float | None, Field(description="probability with which the gap holds; null if unknown")]
     reason: Annotated[NoGap | None, Field(description="why there is no gap, as in model.reason of the study")]
-    fewest: Annotated[int | None, Field(description="number of results needed for a gap")]
+    fewest: Annotated[
+        int | None,
+        Field(
+            description="number of results that the model needs: with fewer, there is no gap, no recommended point, "
+            "and no importance; null if this does not depend on their number, or if the model does not answer"
+        ),
+    ]
     noise: Annotated[
         float | None,
         Field(
@@ -124,10 +133,9 @@ class Check(Answer):
         Field(
             description="model_failed: the model could not be updated; model_busy: the model did not answer, so the "
             "parts that need it are missing; beyond_bounds: the best result is better than the natural bound of the "
-            "objective allows; few_results: too few results for the number of parameters; outlier: a "
-            "result is improbable given the others; poor_predictions: predictions of left-out results are hardly "
-            "better than the median; too_sure: too few results lie inside their 90% intervals; edge: the best point is "
-            "at an end of a range"
+            "objective allows; few_results: too few results to rely on the model; outlier: a "
+            "result is improbable given the others; poor_predictions and too_sure: the code of the verdict; edge: the "
+            "best point is at an end of a range"
         ),
     ]
     text: Text
@@ -156,4 +164,11 @@ class Assessment(Answer):
     latest: Annotated[LatestTrial | None, Field(description="about the latest trial; null before the first one")]
     findings: Annotated[Findings | None, Field(description="null if nothing is known yet")]
     outlook: Outlook
+    verdicts: Annotated[
+        dict[str, Verdict],
+        Field(
+            description='whether the model can be trusted, by objective ("" if there is only one); empty before the '
+            "first result, and if the model does not answer"
+        ),
+    ]
     checks: Annotated[list[Check], Field(description="warnings; empty if there are none")]

@@ -135,6 +135,7 @@ class _Figures(_Finite):
     stopped: bool
     exhausted: bool
     results_since_gain: Count | None = None
+    outliers: list[Count] = []
 
 
 class SoundTrialLine(views.Trial):

@@ -24,6 +24,7 @@ RecommendationReason = Literal[
     "nothing_feasible",
     "nothing_certain",
     "no_results",
+    "too_few_results",
     "several_objectives",
     "context_needed",
     "model_loading",
@@ -69,7 +70,7 @@ class ModelRecommendation(Sparse, Answer):
 class Recommendation(Sparse, Answer):
     """The best point according to the model, and the best observation; in a study with context parameters, those for
     the context of the request. Both are null before the first result, with several objectives, and if the request lacks
-    the context."""
+    the context. With too few results to rely on the model, its point is null."""
 
     model: ModelRecommendation | None
     observed: Best | None
@@ -87,7 +88,8 @@ class Recommendation(Sparse, Answer):
     reason: Annotated[
         RecommendationReason | None,
         Field(
-            description="why `model` is null. no_results: there are no results yet; several_objectives: the study has "
+            description="why `model` is null. no_results: there are no results yet; too_few_results: fewer than the "
+            "model needs, `outlook.fewest` of the assessment; several_objectives: the study has "
             "a front instead; context_needed: the best point depends on the context, which the request lacks; "
             "model_loading: the server has just started; model_busy: the model did not answer in time; model_failed: "
             "see model.error of the study. Otherwise, why the points may violate outcome constraints. "

@@ -61,6 +61,11 @@ class Quantity(Sparse, Body):
         floor = number if self.low is None else max(number, self.low)
         return floor if self.high is None else min(floor, self.high)
 
+    def is_impossible(self, best: float, direction: str | None) -> bool:
+        """Return whether a best result is better than the natural bound allows; False without a direction."""
+        sign = {"maximize": 1.0, "minimize": -1.0}.get(direction or "", 0.0)
+        return (self.within(best) - best) * sign < 0.0
+
 
 Quantities = Annotated[
     Annotated[dict[Name, Quantity], Field(max_length=MAX_METRICS + 1), SPARING],

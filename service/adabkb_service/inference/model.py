@@ -25,6 +25,7 @@ from adabkb_service.engine.slices import Slice, are_alike
 from adabkb_service.engine.space import Space
 from adabkb_service.inference.dataset import Dataset, Run, ends_run, is_decision, run_at
 from adabkb_service.inference.kept_answers import KeptAnswers
+from adabkb_service.inference.outliers import outliers
 from adabkb_service.inference.proposals import Decision, Expected, Proposal, expected
 from adabkb_service.inference.restriction import UNRESTRICTED, Restriction, Values
 from adabkb_service.storage.catalogues import Pieces, tables_of
@@ -82,6 +83,8 @@ class Model:
     """Seq of the last event in the stored rows."""
     saved_dictionary: frozenset[int] | None = None
     """The dictionary as stored; None if it must be read."""
+    outliers: tuple[int, list[int]] | None = None
+    """``rests_on`` when the outliers were computed, and their numbers; None before."""
     diverged: list[int] = field(default_factory=list)
     """Numbers of the trials for which the model decided on another point than the one in the log."""
     tables: tuple[Pieces, ...] = ()
@@ -316,10 +319,31 @@ class Model:
         return {
             **numbers,
             **({} if since is None else {"results_since_gain": since}),
+            **({"outliers": found} if (found := self._outliers()) else {}),
             "rests_on": self.rests_on,
             "stopped": self.policy.stopped(self.state),
             "exhausted": self.policy.exhausted(self.state, issued, None, failed),
         }
+
+    def _outliers(self) -> list[int]:
+        """The numbers of the results that the others contradict, computed once for the current results. Empty with
+        several objectives, which have no best result."""
+        if self.dataset.objective is not None:
+            return []
+        if self.outliers is None or self.outliers[0] != self.rests_on:
+            self.outliers = self.rests_on, self._outliers_now()
+        return self.outliers[1]
+
+    def _outliers_now(self) -> list[int]:
+        judged = self.policy.left_out(self.state)
+        if judged is None:
+            return []
+        numbers = np.array(self.dataset.numbers())[judged.rows]
+        kept = numbers > 0  # without the estimates of stopped trials
+        values = self.state.record.values[judged.rows[kept]].tolist()
+        places = outliers(values, judged.tails[kept].tolist(), judged.doubted[kept].tolist())
+        found: list[int] = numbers[kept][places].tolist()
+        return found
 
     def _count(self, event: EventRow) -> None:
         self.dataset.apply(event)

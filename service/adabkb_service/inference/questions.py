@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, takewhile
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 from adabkb_service.engine.wording import decimals
 from adabkb_service.inference.model import Model
+from adabkb_service.inference.outliers import outliers
 from adabkb_service.inference.proposals import Changed, Expected, Recommended, in_units
 
 Point = dict[str, Any]
@@ -81,6 +82,11 @@ class Judged:
     """Predicted probability of a result at least as far from the mean."""
     doubted: bool
     """Whether the result has less weight because the others contradict it."""
+    noise: float
+    """Standard deviation of the noise of a result there that is not doubted; 0 if the results are not known to be
+    noisy."""
+    outlier: bool = False
+    """Whether the others contradict it: see ``outliers``."""
 
 
 @dataclass(frozen=True)
@@ -150,9 +156,18 @@ def model_stats(model: Model) -> dict[str, Any]:
     return {**model.stats(), "learned": model.learned}
 
 
+def has_few_results(model: Model) -> bool:
+    """Whether the model has fewer results than it needs to be relied on: recommendations and importances are then left
+    out. False if this does not depend on their number."""
+    fewest = model.policy.fewest_results(model.state)
+    return fewest is not None and model.policy.report(model.state).observations < fewest
+
+
 def recommended(model: Model, feasible: float, tolerance: float) -> tuple[Recommended | None, float | None]:
     """The recommended point and the gap. The point is the evaluated point with the best posterior mean or, with a
-    baseline, one that is almost as good and closer to the baseline. It is None before the first result."""
+    baseline, one that is almost as good and closer to the baseline. It is None with too few results."""
+    if has_few_results(model):
+        return None, model.stats()["gap"]
     found = model.policy.recommend(model.state, feasible)
     return _recommended(model, found, {}, feasible, tolerance), model.stats()["gap"]
 
@@ -160,6 +175,8 @@ def recommended(model: Model, feasible: float, tolerance: float) -> tuple[Recomm
 def recommended_within(model: Model, fixed: Point, feasible: float, tolerance: float) -> Recommended | None:
     """As ``recommended``, but with fixed parameter values and without the gap. The point need not have been
     evaluated."""
+    if has_few_results(model):
+        return None
     found = model.policy.recommend_within(model.state, Slice(model.dataset.space, fixed), feasible)
     return _recommended(model, found, fixed, feasible, tolerance)
 
@@ -242,14 +259,14 @@ def front(model: Model, fixed: Point, feasible: float) -> FrontFound:
     )
 
 
-def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | None]:
+def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | Literal["too_few_results", "constant"]]:
     """The number of results, and how sensitive the posterior mean of a metric (of the objective if None) is to each
-    parameter. The sensitivity is None if there are too few results, or if the mean is constant."""
+    parameter or, if this is unknown, why."""
     results = len(model.dataset.numbers(metric))
-    if results < MIN_RESULTS:
-        return results, None
+    if results < max(MIN_RESULTS, model.policy.fewest_results(model.state) or 0):
+        return results, "too_few_results"
     whole, mean = Slice(model.dataset.space, {}), partial(model.policy.mean, model.of(metric)[0])
-    return results, sensitivity(lambda positions: mean(whole.put(positions)), model.dataset.space)
+    return results, sensitivity(lambda positions: mean(whole.put(positions)), model.dataset.space) or "constant"
 
 
 def validation(model: Model, metric: str | None) -> Validated:
@@ -261,8 +278,24 @@ def validation(model: Model, metric: str | None) -> Validated:
         return Validated(len(counting), None)
     values = sign * state.record.values[found.rows]
     predicted, tails = in_units(found.predicted, sign), found.tails.tolist()
-    rows = zip(found.rows, values.tolist(), predicted, tails, found.doubted.tolist(), strict=True)
-    return Validated(len(counting), [Judged(counting[row], *rest) for row, *rest in rows if counting[row] > 0])
+    noises, doubted = _noises(model, found, metric).tolist(), found.doubted.tolist()
+    rows = zip(found.rows, values.tolist(), predicted, tails, doubted, noises, strict=True)
+    judged = [Judged(counting[row], *rest) for row, *rest in rows if counting[row] > 0]
+    columns = [[getattr(each, name) for each in judged] for name in ("value", "tail", "doubted")]
+    for place in outliers(*columns):
+        judged[place] = replace(judged[place], outlier=True)
+    return Validated(len(counting), judged)
+
+
+def _noises(model: Model, found: LeftOut, metric: str | None) -> NDArray[np.float64]:
+    """The noise of each of the judged results, as in ``Judged.noise``."""
+    if found.noise is None:
+        return np.zeros(len(found.rows))
+    if metric is None and model.definition.noise_std is not None:
+        return np.full(len(found.rows), model.definition.noise_std)
+    undoubted = found.noise[~found.doubted]
+    typical = float(np.median(undoubted)) if len(undoubted) else 0.0
+    return np.where(found.doubted, typical, found.noise)
 
 
 def assessment(model: Model, best: Point | None) -> Assessed:

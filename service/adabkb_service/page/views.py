@@ -262,6 +262,7 @@ def get_results(
         **_numbers(study, [each.result for each in found.lines]),
         "settings": {each.name: columns_in_words.parameter_values(each, rounded) for each in study.parameters},
         "has_notes": any(each.attributes.get("note") for each in holders if each is not None),
+        "has_reporters": any(told.reported_by for each in found.lines if (told := each.result or each.trial)),
         "chosen": {"kind": kind, "worker": worker, "sort": sort, "order": order},
         "number": number,
         "per_page": ROWS_PER_PAGE,

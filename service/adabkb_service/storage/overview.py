@@ -78,6 +78,8 @@ class ListedStudy:
     """The gap as a share of the range of the results; None if it is unknown."""
     results_since_growth: int | None
     """The number of results since the last increase of the hypervolume; None with a single objective."""
+    outliers: list[int] | None
+    """The numbers of the results that the others contradict, as the model last knew them; None without any."""
 
     @property
     def plates(self) -> int:
@@ -120,6 +122,7 @@ _LISTED = (
     studies.c.model["exhausted"].as_boolean(),
     studies.c.model["gap_share"].as_float(),
     studies.c.model["results_since_gain"].as_integer(),
+    studies.c.model["outliers"],
 )
 
 

@@ -216,6 +216,8 @@ class TrialRow:
     metrics: dict[str, float] | None
     plate: int | None
     seconds: float | None
+    reported_by: str | None
+    """The user who reported the result or the failure that ended the trial; None without tokens."""
 
     @classmethod
     def new(cls, study_id: str, number: int, parameters: dict[str, Any], now: datetime, **more: Any) -> TrialRow:
@@ -248,6 +250,7 @@ class TrialRow:
             estimate=None,
             metrics=None,
             seconds=None,
+            reported_by=None,
             **values | more,
         )
 
@@ -272,6 +275,8 @@ class ObservationRow:
     seconds: float | None
     attributes: dict[str, Any] = field(default_factory=dict)
     """Attributes that users set for a result without a trial, by name."""
+    reported_by: str | None = None
+    """The user who reported the result; None without tokens."""
 
 
 @dataclass(frozen=True, slots=True)

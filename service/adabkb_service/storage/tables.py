@@ -170,6 +170,7 @@ trials = Table(
     Column("metrics", JSON(none_as_null=True)),  # metrics of the first result
     Column("plate", Integer),  # number of its plate, in a study with plates
     Column("seconds", Double),  # duration of the evaluation that ended the trial
+    Column("reported_by", Text),  # user who reported its result or failure; null without tokens
     Index(None, "study_id", "state", "number"),
     _by_plate("number"),
     Index(None, "study_id", "state", "leased_until"),
@@ -193,6 +194,7 @@ observations = Table(
     Column("plate", Integer),  # number of the plate that a result without a trial names
     Column("seconds", Double),  # duration of the evaluation, where known
     Column("attributes", JSON, nullable=False, server_default="{}"),  # of a result without a trial, set by users
+    Column("reported_by", Text),  # user who reported it; null without tokens
     ForeignKeyConstraint(["study_id", "trial"], ["trials.study_id", "trials.number"]),
     Index(None, "study_id", "trial"),
     Index(None, "study_id", "excluded", "value"),

@@ -6,14 +6,27 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, Text, bindparam, cast, func, insert, or_, select, union_all, update
+from sqlalchemy import (
+    Connection,
+    Select,
+    Text,
+    bindparam,
+    cast,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    union_all,
+    update,
+)
 
 from adabkb_service.errors import TrialNotFound
 from adabkb_service.storage import bounded_pages
 from adabkb_service.storage.bounded_pages import BoundedPage
 from adabkb_service.storage.columns import Curve
 from adabkb_service.storage.rows import TrialRow, TrialState, as_values
-from adabkb_service.storage.tables import reports, trials
+from adabkb_service.storage.tables import observations, reports, trials
 
 UNCHANGING = {"study_id", "number", "parameters", "cell", "plate", "created_at"}
 WAITING: tuple[TrialState, ...] = ("expired", "released", "queued")
@@ -58,6 +71,13 @@ def of_numbers(connection: Connection, study_id: str, numbers: Sequence[int]) ->
     """Those of the trials with these numbers that exist, in any order."""
     query = select(trials).where(trials.c.study_id == study_id, trials.c.number.in_(numbers))
     return [TrialRow(*row) for row in connection.execute(query)]
+
+
+def has_reporters(connection: Connection, study_id: str) -> bool:
+    """Whether the study has a result or a failed trial whose reporter is known."""
+    of_trials = exists().where(trials.c.study_id == study_id, trials.c.reported_by.is_not(None))
+    of_results = exists().where(observations.c.study_id == study_id, observations.c.reported_by.is_not(None))
+    return bool(connection.scalar(select(or_(of_trials, of_results))))
 
 
 def on_plate(connection: Connection, study_id: str, plate: int) -> TrialRow | None:

@@ -45,15 +45,19 @@ OF_USERS = (
     "annotated",
     "corrected",
     "edited",
+    "failed",
     "measured",
+    "observed",
     "paused",
+    "queued",
     "released",
     "resumed",
     "retried",
     "updated",
     "withdrawn",
 )
-"""Kinds of events that name the user whose request added them. Nothing is computed from the name."""
+"""Kinds of events that name the user whose request added them, as ``created`` does. Of a result and a failure, the
+name is stored; nothing else is computed from it."""
 
 
 class Draft:
@@ -163,12 +167,13 @@ class Draft:
 
     @contextmanager
     def by(self, user: str | None) -> Iterator[None]:
-        """Within the block, add the name of a user to each event whose kind is in ``OF_USERS``; None adds no name."""
-        self._user = user
+        """Within the block, add the name of a user to each event whose kind is in ``OF_USERS``; None adds no name, as
+        to the events that the server adds by itself."""
+        before, self._user = self._user, user
         try:
             yield
         finally:
-            self._user = None
+            self._user = before
 
     def set_model_stats(self, model_stats: dict[str, Any] | None) -> None:
         """Replace the model's statistics, without an event in the log."""

@@ -45,7 +45,8 @@ def _expire(draft: Draft, trial: TrialRow) -> None:
     cause = "lease" if latest is None or draft.now < latest else "max_runtime"
     draft.record("expired", {"attempt": trial.attempt, "worker": trial.worker, "cause": cause}, trial.number)
     if trial.expirations + 1 >= draft.study.max_attempts:
-        draft.record("failed", {"attempt": None, "reason": "max_attempts"}, trial.number)
+        with draft.by(None):
+            draft.record("failed", {"attempt": None, "reason": "max_attempts"}, trial.number)
 
 
 def _latest_end(study: StudyRow, started: datetime) -> datetime | None:

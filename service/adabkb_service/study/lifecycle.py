@@ -114,7 +114,8 @@ def update_state(draft: Draft) -> None:
     Call this last in a batch."""
     study = draft.study
     if _has_reached_failure_limit(study) and not study.paused:
-        draft.record("paused", {"reason": "failures", "failures": study.failures})
+        with draft.by(None):
+            draft.record("paused", {"reason": "failures", "failures": study.failures})
     state, reason = status(draft.study)
     if state != study.state:
         draft.set_state(state)

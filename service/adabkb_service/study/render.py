@@ -55,6 +55,7 @@ def trial(row: TrialRow, study: StudyRow) -> Trial:
         value=row.value,
         metrics=row.metrics,
         reason=row.reason,
+        reported_by=row.reported_by,
         created_at=row.created_at,
         finished_at=row.finished_at,
         seconds=row.seconds,

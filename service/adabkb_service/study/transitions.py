@@ -200,6 +200,7 @@ def _failed(rows: Rows, event: EventRow) -> Columns:
         reason=payload["reason"],
         finished_at=event.created_at,
         seconds=payload.get("seconds"),
+        reported_by=payload.get("user"),
     )
     if trial.state == "withdrawn":
         moved |= _with_place(rows, trial, 1)
@@ -225,7 +226,7 @@ def _with_place(rows: Rows, trial: TrialRow, change: Literal[-1, 1]) -> Columns:
 
 def _retried(rows: Rows, event: EventRow) -> Columns:
     trial = _trial(rows, event)
-    unknown: dict[str, Any] = dict.fromkeys(("failed_attempt", "reason", "finished_at", "seconds"))
+    unknown: dict[str, Any] = dict.fromkeys(("failed_attempt", "reason", "finished_at", "seconds", "reported_by"))
     if trial.origin == "own":  # from now on, it counts as a queued trial
         unknown["origin"] = "queued"
     moved = _moved(rows, trial, state="released", expirations=0, **unknown)
@@ -276,6 +277,7 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         std_errors=payload.get("std_errors"),
         plate=payload.get("plate"),  # only a result without a trial names one
         seconds=payload.get("seconds"),
+        reported_by=payload.get("user"),
     )
     rows.put_observation(row)
     spent = study.cost_spent + cost_of(study.definition, row.metrics)
@@ -288,7 +290,7 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
         return changed
     if trial.state == "stopped":  # the early-stopping rule uses the last report as the result
         return {**changed, **_moved(rows, trial, value=row.value, metrics=row.metrics)}
-    outcome = {"value": row.value, "metrics": row.metrics, "seconds": row.seconds}
+    outcome = {"value": row.value, "metrics": row.metrics, "seconds": row.seconds, "reported_by": row.reported_by}
     finished = {"state": "completed", **outcome, "reason": None, "finished_at": event.created_at}
     changed |= _moved(rows, trial, **finished)
     if trial.state == "withdrawn":

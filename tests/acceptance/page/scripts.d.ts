@@ -305,11 +305,8 @@ interface Importance {
 }
 
 interface Validation {
-  results: number;
-  items: (Prediction & { observation: number; value: number; tail: number; repeated?: boolean })[];
-  error: number | null;
-  error_of_median: number | null;
-  reason: "too_few_results" | "constant" | "not_this_system" | null;
+  items: (Prediction & { observation: number; value: number; tail: number })[];
+  verdict: { level: "unknown" | "low" | "medium" | "high"; text: string };
 }
 
 interface Slice {
@@ -354,7 +351,7 @@ interface Assessment {
   };
   latest: { text: string } | null;
   findings: { text: string; untried: Record<string, unknown[]> } | null;
-  outlook: { text: string; fewest: number | null; noise: number | null };
+  outlook: { text: string };
   checks: Check[];
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -54,6 +56,35 @@ def test_study_is_private_to_its_owner_until_shared(people: People) -> None:
     assert bob.get("/v1/studies/mine").status_code == 200
 
 
+def test_result_names_who_reported_it_everywhere(people: People) -> None:
+    """Results of trials, failures, queued points and results of one's own; not what the server adds by itself."""
+    ann, bob = people["ann"], people["bob"]
+    ann.post("/v1/studies", json={**DEFINITION, "id": "told", "failure_limit": 1})
+    ann.patch("/v1/studies/told/access", json={"shared_with": {"bob": "work"}})
+    point = next(iter(ann.post("/v1/studies/told/suggest").json()["trials"]))["parameters"]
+    bob.post("/v1/studies/told/observe", json={"trial": 1, "value": 1.5})
+    ann.post("/v1/studies/told/observations", json={"items": [{"parameters": point, "value": 1.25}]})
+    bob.post("/v1/studies/told/trials", json={"parameters": point})
+    ann.post("/v1/studies/told/suggest")
+    bob.post("/v1/studies/told/observe", json={"trial": 2, "state": "failed", "reason": "broke"})
+    log = ann.get("/v1/studies/told/events").json()["items"]
+    named = [(each["kind"], each["payload"]["user"]) for each in log if "user" in each["payload"]]
+    assert named == [("created", "ann"), ("observed", "bob"), ("observed", "ann"), ("queued", "bob"), ("failed", "bob")]
+    assert log[-1]["kind"] == "paused", "because of the failure, by the server"
+    trials = ann.get("/v1/studies/told/trials").json()["items"]
+    assert [each["reported_by"] for each in trials] == ["bob", "bob"]
+    results = ann.get("/v1/studies/told/observations").json()["items"]
+    assert [each["reported_by"] for each in results] == ["bob", "ann"]
+    for query in ("format=csv", "format=csv&titles=true"):
+        header, *rows = csv.reader(io.StringIO(ann.get(f"/v1/studies/told/export?{query}").text))
+        place = header.index("Reported by" if "titles" in query else "reported_by")
+        assert [row[place] for row in rows] == ["bob", "bob", "ann"]
+    table = ann.get("/v1/studies/told/report").text.split("## Results")[1].split("\n## ")[0]
+    assert re.findall(r"\| (ann|bob) \|", table) == ["bob", "bob", "ann"]
+    bob.post("/v1/studies/told/trials/2/retry")
+    assert "reported_by" not in ann.get("/v1/studies/told/trials/2").json()
+
+
 def test_log_and_report_name_who_changed_a_study(people: People) -> None:
     ann, bob = people["ann"], people["bob"]
     ann.post("/v1/studies", json={**DEFINITION, "id": "named"})
@@ -67,7 +98,10 @@ def test_log_and_report_name_who_changed_a_study(people: People) -> None:
     bob.post(f"/v1/studies/named/trials/{trial['number']}/release", json={"reason": "flask broke"})
     lines = [json.loads(line) for line in ann.get("/v1/studies/named/export").text.splitlines()]
     events = [(each["kind"], each["payload"].get("user")) for each in lines if each["type"] == "event"]
-    named = [("corrected", "bob"), ("updated", "ann"), ("corrected", "bob"), ("released", "bob")]
+    named = [
+        *(("created", "ann"), ("observed", "ann"), ("corrected", "bob"), ("updated", "ann"), ("corrected", "bob")),
+        ("released", "bob"),
+    ]
     assert [each for each in events if each[1] is not None] == named, (
         "others have a worker or an entry of the audit log"
     )
@@ -77,7 +111,7 @@ def test_log_and_report_name_who_changed_a_study(people: People) -> None:
     assert why["in_words"] == "Queued again without a result by bob: flask broke"
     report = ann.get("/v1/studies/named/report").text
     changes = report.split("### Changes")[1].split("### ")[0]
-    assert re.findall(r"\| (ann|bob) \|", changes) == ["bob", "ann", "bob", "bob"]
+    assert re.findall(r"\| (ann|bob) \|", changes) == ["ann", "bob", "ann", "bob", "bob"]
 
 
 def test_answer_names_the_users_that_the_server_does_not_know(people: People) -> None:

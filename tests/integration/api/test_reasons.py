@@ -36,7 +36,7 @@ def test_reasons_before_and_after_the_first_results(api: httpx.Client) -> None:
     assert api.post("/v1/studies", json=DEFINITION).status_code == 201
     assert reasons(api) == ("no_results", "no_results")
     observe(api, 0.5)
-    assert reasons(api) == (None, "not_known_yet")
+    assert reasons(api) == ("too_few_results", "not_known_yet")
     for n, x in enumerate((-1.0, 2.0, 0.0, 1.0, -0.5, 1.5, -0.8, 0.8, 1.8), start=1):
         observe(api, x, parameters={"x": x, "n": n})
     assert reasons(api) == (None, None)

@@ -112,10 +112,10 @@ def test_a_context_is_given_and_what_is_changed_from_the_baseline_is_shown(creat
     study = create(
         parameters={"x": Float(0, 1), "y": Float(0, 1), "humidity": Float(0, 1, context=True)},
         baseline={"x": 0.1, "y": 0.2},
-        budget=9,
+        budget=13,
     )
     assert "--context humidity: is missing; give the values" in adabkb("trial", "suggest", study.id, code=1)
-    for number in range(1, 9):
+    for number in range(1, 13):
         asked = json.loads(adabkb("trial", "suggest", study.id, "--context", "humidity=0.4", "--json"))
         point = asked["trials"][0]["parameters"]
         assert point["humidity"] == 0.4
@@ -305,7 +305,7 @@ def test_what_is_known_is_shown(study: Study) -> None:
     for number, x in enumerate((0.25, 0.5, 0.75)):
         adabkb("result", "add", study.id, str(number), f"x={x}", "y=0.5")
     told = adabkb("study", "recommendation", study.id).splitlines()
-    assert told[0].startswith("by the model: ")
+    assert told[0].startswith("There are too few results to rely on the model")
     assert told[1] == "observed: 2.0 at x=0.75 y=0.5"
     assert adabkb("model", "predict", study.id, "x=0.5", "y=0.5").startswith("x=0.5 y=0.5: ")
     several = json.loads(adabkb("model", "predict", study.id, '{"x": 0.5, "y": 0.5}', '{"x": 1, "y": 1}', "--json"))
@@ -320,8 +320,11 @@ def test_what_is_known_is_shown(study: Study) -> None:
 
 @pytest.mark.long
 def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
-    for command in ("importance", "validation"):
-        assert adabkb("model", command, study.id) == f"Study {study.id} has 0 results: at least 4 are needed.\n"
+    assert adabkb("model", "importance", study.id) == (
+        f"Study {study.id} has 0 results: the model needs more; adabkb study assessment says how many.\n"
+    )
+    early = "It is too early to say whether you can trust the model: it needs 9 more results."
+    assert adabkb("model", "validation", study.id) == f"{early}\n"
     study.observe_many([{"parameters": {"x": x / 4, "y": y}, "value": x} for x in range(5) for y in (0.0, 1.0)])
     header, first, second = adabkb("model", "importance", study.id).splitlines()
     assert header.split("  ")[0] == "parameter"
@@ -332,11 +335,12 @@ def test_what_the_model_has_found_out_is_shown_as_tables(study: Study) -> None:
     header, *rows, whole = adabkb("model", "validation", study.id).splitlines()
     assert header.split() == ["result", "value", "predicted", "lower", "upper"]
     assert [row.split()[0] for row in rows] == [str(number) for number in range(1, 11)]
-    assert whole.endswith("% of 10 results lie in their 90% intervals.")
     assessed = json.loads(adabkb("study", "assessment", study.id, "--json"))
     standing, progress, *others = adabkb("study", "assessment", study.id).splitlines()
     assert (standing, progress) == (assessed["standing"], assessed["progress"]["text"])
     assert assessed["outlook"]["text"] in others
+    assert assessed["verdicts"][""]["text"] == whole
+    assert whole in others
     assert [f"! {each['text']}" for each in assessed["checks"]] == [each for each in others if each.startswith("!")]
     at, header, *rows = adabkb("model", "slice", study.id, "x", "--points", "3", "--at", "y=0.5").splitlines()
     assert (at, header.split()) == ("at y=0.5", ["x", "mean", "std", "lower", "upper"])

@@ -10,7 +10,7 @@ def test_what_the_model_has_found_out_comes_as_records(client: Client) -> None:
     space: dict[str, Parameter] = {"x": Float(0, 1), "widths": Categorical([(8,), (8, 8)]), "seed": Fixed(7)}
     study = client.create_study("found-out", space, direction="minimize", seed=1)
     assert study.importance().reason == "too_few_results"
-    study.observe_many([{"parameters": {"x": x / 4, "widths": (8,), "seed": 7}, "value": x} for x in range(5)])
+    study.observe_many([{"parameters": {"x": x / 8, "widths": (8,), "seed": 7}, "value": x} for x in range(9)])
     found = study.importance()
     assert [each.name for each in found.parameters] == ["x", "widths", "seed"]
     assert found.parameters[0].total > 0.9
@@ -42,6 +42,8 @@ def test_an_assessment_comes_as_records_and_is_shown_as_its_sentences(client: Cl
     shown = str(found).splitlines()
     assert shown[:2] == [found.standing, found.progress.text]
     checks = [f"! {each.text}" for each in found.checks]
-    assert shown[2:] == [*found.findings.text.splitlines(), found.outlook.text, *checks]
+    verdict = found.verdicts[""]
+    assert shown[2:] == [*found.findings.text.splitlines(), found.outlook.text, verdict.text, *checks]
+    assert verdict == judged.verdict
     for rows in found.findings.importances.values():
         assert [each.name for each in rows] == ["x", "kind"]

@@ -171,7 +171,7 @@ def test_the_best_result_of_a_context_and_the_best_point_now(client: Client) -> 
     """``latest`` is the context of the latest result, also for an async client."""
     space: dict[str, Parameter] = {"speed": Float(0, 10), "day": Float(0, 60, context=True)}
     study = client.create_study("ageing", space, direction="minimize", seed=1)
-    for day, value in [(0, 1.0), (1, 3.0), (1, 2.0)]:
+    for day, value in [(0, 1.0), *[(0, 4.0)] * 6, (1, 3.0), (1, 2.0)]:
         study.observe(study.suggest(context={"day": day}), value)
     found = [study.best(), study.best(context={"day": 1}), study.best(context="latest")]
     assert [None if each is None else each.value for each in found] == [1.0, 2.0, 2.0]

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import httpx
 import optuna
 import pandas as pd
 import pytest
@@ -412,3 +413,44 @@ def test_an_excel_file_of_a_study_with_names_and_units_is_imported_as_it_is(addr
             for study in (first, second)
         ]
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "csv", "comma.csv"])
+def test_files_in_words_give_the_same_results(address: str, tmp_path: Path, ending: str) -> None:
+    """With metrics, plates, repeated points, failures with reasons, and trials without a result."""
+    space: dict[str, Parameter] = {"x": Float(0, 10, unit="°C", label="Bath"), "kind": Categorical(["=a", "b"])}
+    words: dict[str, Quantity] = {"value": {"unit": "%"}, "purity": {"label": "Purity (GC)", "unit": "%"}}
+    with Client(address) as client:
+        first, second = (
+            client.create_study(
+                name, space, direction="maximize", metrics=["purity"], quantities=words, plates={"size": 2}
+            )
+            for name in (f"first-{ending}", f"second-{ending}")
+        )
+        for value in (1 / 3, 1 / 3, 0.1 + 0.2, 7.25, 7.25):
+            point, told = {"x": value, "kind": "=a"}, {"purity": value / 13}
+            first.add_result(point, value / 7, std_error=value / 11, metrics=told, std_errors={"purity": 0.5}, plate=3)
+        first.exclude(4)
+        tried = first.suggest(2)
+        first.observe(tried[0], 12.5, metrics={"purity": 99.0})
+        first.fail(tried[1], "the flask broke; twice")
+        first.suggest(2)
+        decimal: Literal[".", ","] = "," if ending.startswith("comma") else "."
+        file, query = tmp_path / f"export.{ending}", {"format": ending[-4:].strip("."), "titles": "true"}
+        query["decimal"] = "comma" if decimal == "," else "point"
+        file.write_bytes(httpx.get(f"{address}/v1/studies/{first.id}/export", params=query).raise_for_status().content)
+        report = second.import_results(file, decimal=decimal)
+        assert (report.stored, report.left_out, report.errors) == (6, {"excluded": 1, "running": 2}, ())
+        assert _measured(first) == _measured(second)
+        assert [each.reason for each in second.trials(state="failed")] == ["the flask broke; twice"]
+        again = second.import_results(file, decimal=decimal)
+        assert (again.stored, again.errors) == (0, ())
+
+
+def _measured(study: Study) -> list[Any]:
+    """The results that count, in the order of their values, with their plates."""
+    plates, told = {each.number: each.plate for each in study.trials()}, []
+    for each in (each for each in study.observations() if each.counts):
+        plate = each.plate or plates.get(each.trial or 0)
+        told.append((each.value, each.std_error, each.parameters, each.metrics, each.std_errors, plate))
+    return sorted(told, key=lambda each: each[0] or 0.0)

@@ -129,7 +129,7 @@ def test_a_dict_that_is_no_result_is_a_mistake_of_the_program(study: Study, retu
 
 def test_no_answer_calls_a_point_feasible_where_metrics_have_no_bounds(client: Client) -> None:
     study = client.create_study("free", {"x": Float(0, 1)}, direction="maximize", metrics=["ms"], seed=1)
-    study.run(lambda x: {"value": x, "metrics": {"ms": x}}, n_trials=3)
+    study.run(lambda x: {"value": x, "metrics": {"ms": x}}, n_trials=6)
     [predicted] = study.predict([{"x": 0.5}])
     assert predicted.feasible_probability is None
     model = study.recommendation().model

@@ -289,7 +289,7 @@ def test_a_heartbeat_stores_no_answer(study: Study, other_sqlite: str) -> None:
 def test_what_the_model_says(study: Study) -> None:
     before = study.recommendation()
     assert (before.model, before.observed) == (None, None)
-    for trial in study.suggest(3):
+    for trial in study.suggest(9):
         study.observe(trial, -((trial.parameters["x"] - 0.3) ** 2))
     after = study.recommendation()
     assert after.model is not None

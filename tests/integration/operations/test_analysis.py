@@ -24,9 +24,9 @@ MIXED: list[dict[str, Any]] = [*FLOATS, {"name": "kind", "kind": "categorical", 
 
 
 def worked_on(running: Service, system: str, parameters: list[dict[str, Any]], direction: str = "minimize") -> None:
-    """A study with the only parameter x, after nine results."""
+    """A study in which only x matters, after twelve results."""
     create(running, definition(parameters=parameters, algorithm=SYSTEMS[system], direction=direction))
-    for _ in range(9):
+    for _ in range(12):
         (trial,) = suggest(running, "s", Ask()).view.trials
         observe(running, "s", Value(trial.parameters["x"] ** 2, trial.number))
 
@@ -40,7 +40,7 @@ def test_every_system_reports_its_findings(running: Service, system: str) -> Non
     worked_on(running, system, parameters)
     found = importance(running, "s")
     by_name = {each.name: each for each in found.parameters}
-    assert (found.results, found.reason, list(by_name)) == (9, None, [each["name"] for each in parameters])
+    assert (found.results, found.reason, list(by_name)) == (12, None, [each["name"] for each in parameters])
     assert (by_name["seed"].first_order, by_name["seed"].total) == (0.0, 0.0)
     assert by_name["x"].total > 0.1
     assert importance(running, "s") == found
@@ -91,7 +91,7 @@ def test_unknown_results_have_a_reason(running: Service) -> None:
     line = slice_through(running, "s", ["kind"], None, {})
     assert (line.results, line.at) == (0, {"seed": 7, "x": 0.5, "idle": 1.0})
     assert line.axes[0].values == ["a", None, [1, 2]]
-    observe_batch(running, "s", [Value(3.0, parameters={"x": x, "idle": 1.0, "kind": "a"}) for x in (-1, 0, 1, 2)])
+    observe_batch(running, "s", [Value(3.0, parameters={"x": x / 4, "idle": 1.0, "kind": "a"}) for x in range(-4, 8)])
     assert importance(running, "s").reason == "constant"
 
 

@@ -12,9 +12,11 @@ import pytest
 
 from adabkb_service.contract.requests import TrialValueBody
 from adabkb_service.errors import Invalid, Unavailable
-from adabkb_service.operations.model.analysis import validation
+from adabkb_service.operations.model.analysis import importance, validation
 from adabkb_service.operations.model.assessment import assessment
+from adabkb_service.operations.model.predict import recommendation
 from adabkb_service.operations.model.unusual import Stored, stored, warnings
+from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.study import lifecycle
@@ -65,7 +67,7 @@ def test_assessment_of_an_empty_study(running: Service) -> None:
     found = assessment(running, "s")
     assert (found.results, found.standing) == (0, "No trial has been issued yet.")
     assert found.progress.text == "No results yet."
-    assert (found.latest, found.findings, found.checks) == (None, None, [])
+    assert (found.latest, found.findings, found.checks, found.verdicts) == (None, None, [], {})
     assert found.outlook.text == "It is too early to say. The remaining gain is known only with 9 or more results."
     assert (found.outlook.gap, found.outlook.probability, found.outlook.reason) == (None, None, "no_results")
 
@@ -96,9 +98,9 @@ def test_five_results_are_too_few_for_importances(running: Service) -> None:
     )
     assert found.findings is not None
     assert (found.findings.importances, found.findings.text) == ({}, "Never tried: catalyst PPh3.")
-    assert (
-        found.checks[0].text
-        == "Few results: 5, for 3 parameters that vary. Do not rely on the model before there are 12."
+    assert found.checks[0].text == (
+        "Few results: 5, for 3 parameters that vary. Before the model says which points are good, 7 more results are "
+        "needed."
     )
 
 
@@ -133,6 +135,9 @@ def test_assessment_reports_importances_and_the_remaining_gain(running: Service,
     if study.gap is not None:
         assert "According to the model, it is 90% certain that no point is better than " in found.outlook.text
     assert "poor_predictions" not in checks(running)
+    verdict = assessment(running, "s").verdicts[""]
+    assert (verdict.code, verdict.level) == ("reliable", "high")
+    assert verdict == validation(running, "s").verdict
 
 
 @pytest.mark.long
@@ -429,6 +434,7 @@ def test_pure_noise_gives_no_findings(running: Service) -> None:
     assert judged.error is not None
     assert judged.error_of_median is not None
     assert judged.error > 0.85 * judged.error_of_median
+    assert (judged.verdict.code, judged.verdict.level) == ("poor_predictions", "low")
 
 
 def test_best_point_at_the_end_of_a_range_suggests_widening(running: Service) -> None:
@@ -496,7 +502,7 @@ def test_missing_validation_has_a_reason(running: Service) -> None:
     create(running, definition())
     assert validation(running, "s").reason == "too_few_results"
     observe_batch(running, "s", [Value(3.0, parameters={"x": x, "y": 1.0}) for x in (-1, 0, 1, 2)])
-    assert validation(running, "s").reason == "constant"
+    assert validation(running, "s").reason == validation(running, "s").verdict.code == "constant"
     with pytest.raises(Invalid, match="left out"):
         validation(running, "s", "cost")
 
@@ -523,19 +529,33 @@ def test_a_best_result_beyond_its_natural_bound_is_a_warning_and_no_reason_to_st
     assert "You can stop" not in found.outlook.text
 
 
-def test_parameters_are_not_ranked_before_there_are_enough_results(running: Service) -> None:
-    """Their order may change with each of the first results."""
+def test_nothing_that_the_model_has_learned_is_shown_before_there_are_enough_results(running: Service) -> None:
+    """It may change with each of the first results."""
     create(running, definition(parameters=LAB))
     grown(running, 11)
-    early = assessment(running, "s")
-    assert [each.check for each in early.checks][:1] == ["few_results"]
+    early, point = assessment(running, "s"), recommendation(running, "s")
+    assert [each.text for each in early.checks] == [
+        "Few results: 11, for 3 parameters that vary. Before the model says which points are good, 1 more result is "
+        "needed."
+    ]
+    assert early.outlook.fewest == 12
+    assert early.progress.best == point.observed is not None
+    assert (early.progress.expected, early.progress.repeat_std, early.progress.repetition) == (None, None, None)
+    assert (point.model, point.reason, point.gap) == (None, "too_few_results", None)
+    assert (importance(running, "s").parameters, importance(running, "s").reason) == ([], "too_few_results")
+    assert early.verdicts[""].text.endswith(" trust the model: it needs 1 more result.")
     assert early.findings is not None
-    assert early.findings.importances
-    assert early.findings.text.startswith("It is too early to say which parameters matter.\nNever tried: ")
+    assert (early.findings.importances, early.findings.text) == ({}, "Never tried: catalyst PPh3.")
+    assert Overview(running).history("s")["results"][0]["expected"] is None
     grown(running, 1)
-    later = assessment(running, "s").findings
-    assert later is not None
-    assert re.match(r"\w+ matters most\.", later.text)
+    later, point = assessment(running, "s"), recommendation(running, "s")
+    assert later.findings is not None
+    assert re.match(r"\w+ matters most\.", later.findings.text)
+    assert later.progress.expected is not None
+    assert later.progress.repetition is not None
+    assert point.model is not None
+    assert point.reason is None
+    assert importance(running, "s").reason is None
 
 
 def test_unusual_result_is_named_by_what_the_model_expected(running: Service) -> None:

@@ -62,7 +62,7 @@ def test_all_operations_use_only_active_parameters_and_are_replayed(
     observe(running, conditional, Value(0.5, parameters=SGD))
     observe(running, conditional, Value(0.7, parameters={name: ADAM[name] for name in ("lr", "optimizer", "layers")}))
     queue(running, conditional, ADAM)
-    for number in range(1, 12):
+    for number in range(1, 18):
         (trial,) = suggest(running, conditional, Ask()).view.trials
         assert is_right(trial.parameters), trial.parameters
         if number == 4:
@@ -92,7 +92,7 @@ def test_table_leaves_cells_of_inactive_parameters_empty(running: Service, condi
 
 
 def test_model_queries_respect_the_conditions(running: Service, conditional: str) -> None:
-    for i in range(6):
+    for i in range(18):
         observe(running, conditional, Value(float(i), parameters={**ADAM, "lr": 0.1 / (i + 1)}))
     found = analysis.importance(running, conditional).parameters
     assert [each.name for each in found] == [each["name"] for each in PARAMETERS]

@@ -103,13 +103,13 @@ def test_systems_without_descriptors_reject_them(running: Service, algorithm: di
 def test_study_with_descriptors_reports_its_model(running: Service) -> None:
     """A lengthscale for each parameter, predictions and importances, as for any study."""
     create(running, definition(parameters=[X, SOLVENTS], metrics=["colour"]))
-    for _ in range(8):
+    for _ in range(9):
         (trial,) = suggest(running, "s", Ask()).view.trials
         solvent = trial.parameters["solvent"]
         observe(running, "s", Value(-BEST[solvent], trial.number, metrics={"colour": BEST[solvent]}))
     found = predict.model(running, "s")
     assert isinstance(found.learned, Learned)
-    assert (found.observations, len(found.learned.lengthscales)) == (8, 2)
+    assert (found.observations, len(found.learned.lengthscales)) == (9, 2)
     best = predict.recommendation(running, "s").model
     assert best is not None
     assert best.parameters["solvent"] == "water"

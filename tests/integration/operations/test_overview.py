@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -23,6 +24,7 @@ from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import change, create, get
 from adabkb_service.operations.suggest import suggest
+from adabkb_service.operations.words.wording import best_listed
 from adabkb_service.storage.result_table import RowKind, Sort
 
 SPACE = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
@@ -162,6 +164,36 @@ def test_natural_bounds_limit_the_gap(running: Service) -> None:
     assert outlook.text.startswith("It is too early to say. ") or "best possible result" in outlook.text
     running.do(change(study, {"quantities": {"value": {"low": -50.0}}}))
     assert running.do(get(study)).view.gap == unlimited
+
+
+def test_the_list_doubts_the_same_best_result_as_the_page(running: Service) -> None:
+    """An outlier, until it is corrected, and a result beyond a natural bound."""
+    values = [float(round(30 - (i - 9) ** 2 / 4)) for i in range(20)]
+    study = studied(running, "s", values, algorithm={"profile": "auto"}, direction="maximize")
+    page = Overview(running)
+
+    def is_doubted() -> bool:
+        told = assessment(running, study).progress.is_doubted
+        running.do(replace(get(study), stores_model_stats=True))
+        (line,) = page.studies("", None, 0, 10).lines
+        assert line.is_doubted == told
+        return told
+
+    assert not is_doubted()
+    running.do(correct(study, 4, {"value": 340.5}, None))
+    assert is_doubted()
+    (line,) = page.studies("", None, 0, 10).lines
+    assert (line.study.best, line.repeated) == (340.5, None)
+    assert max(value for _, value in line.course.found) < 31.0, "the curve of the best result so far leaves it out"
+    running.do(correct(study, 4, {"value": values[3]}, None))
+    assert not is_doubted()
+    running.do(change(study, {"quantities": {"value": {"high": 20.0}}}))
+    assert is_doubted()
+    running.do(observe(study, PointValueBody(parameters={"x": 0.08}, value=28.0)))
+    (line,) = page.studies("", None, 0, 10).lines
+    assert line.repeated is not None
+    assert (line.repeated.count, line.repeated.mean) == (2, 29.0)
+    assert best_listed(line.study, line.repeated) == "29"
 
 
 def test_learning_curves_can_be_selected(running: Service) -> None:

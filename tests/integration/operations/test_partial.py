@@ -238,7 +238,7 @@ def test_metric_without_results_is_not_predicted(running: Service) -> None:
     assert set(expected.metrics) == {"mass"}
     assert analysis.partition(running, "s", 0, 10, None, "purity") == ([], None)
     assert analysis.validation(running, "s", "purity").items == []
-    assert predict.recommendation(running, "s").model is not None
+    assert predict.recommendation(running, "s").reason == "too_few_results"
 
 
 @pytest.mark.parametrize("fields", [BOUNDED, SEVERAL])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -48,30 +49,39 @@ def filled(running: Service) -> bytes:
 def test_sheet_has_every_row_with_names_units_and_exact_numbers(running: Service) -> None:
     book = load_workbook(io.BytesIO(filled(running)))
     header, *rows = book["results"].iter_rows(values_only=True)
-    assert header[:7] == ("trial", "state", "Bath [°C]", "solvent", "parameters.is_dry", "parameters.same", "Yield [%]")
+    assert header == (
+        *("Trial", "State", "Bath [°C]", "solvent", "parameters.is_dry", "parameters.same", "Yield [%]", "± [%]"),
+        *("Reason", "Note", "Worker", "Attempt", "Why", "Started (UTC)", "Finished (UTC)", "Duration [s]"),
+        *("Result number", "When (UTC)", "Excluded", "Outside the ranges"),
+    )
     records = [dict(zip(header, row, strict=True)) for row in rows]
-    assert [row["state"] for row in records] == ["failed", *["completed"] * 5]
+    assert [row["State"] for row in records] == ["failed", *["completed"] * 5]
     assert [row["Yield [%]"] for row in records[1:]] == NUMBERS
-    assert [row["std_error"] for row in records[1:]] == [number / 7 for number in NUMBERS]
-    assert [row["excluded"] for row in records[1:]] == [False, True, False, False, False]
+    assert [row["± [%]"] for row in records[1:]] == [number / 7 for number in NUMBERS]
+    assert [row["Excluded"] for row in records[1:]] == ["no", "yes", "no", "no", "no"]
     assert records[1]["solvent"] == "=1+1"
     assert records[3]["solvent"] == "wa\ufffdter"
-    assert (records[5]["solvent"], records[0]["reason"]) == ("null", "=HYPERLINK()")
+    assert (records[5]["solvent"], records[0]["Reason"]) == ("null", "=HYPERLINK()")
+    assert records[0]["Started (UTC)"] == records[1]["When (UTC)"] == datetime(2026, 1, 1)  # noqa: DTZ001
     kinds = {cell.data_type for row in book["results"].iter_rows() for cell in row}
     assert "f" not in kinds, "no cell is a formula"
 
 
 def test_sheet_has_the_rows_of_the_csv(running: Service) -> None:
-    """The same rows in the same order; the CSV in words has the same titles and origins."""
+    """The same rows in the same order; the CSV in words has the same words, and times to the second."""
     content = filled(running)
     of_sheet = list(csv.reader(io.StringIO(sheet.read(content)), delimiter="\t"))
     of_csv, raw = (list(csv.reader(csv_rows(running, "s", in_words=in_words))) for in_words in (True, False))
     assert of_sheet[0] == of_csv[0] != raw[0]
+    for name in ("state", "origin", "excluded", "outside"):
+        place = raw[0].index(name)
+        of_each = [[(row + [""] * 20)[place] for row in table[1:]] for table in (of_sheet, of_csv)]
+        assert of_each[0] == of_each[1]
     place = raw[0].index("origin")
-    origins = [[row[place] for row in table[1:]] for table in (of_sheet, of_csv, raw)]
-    assert origins[0] == origins[1]
-    assert "policy" in origins[2]
-    assert {*origins[0]} <= {"", *wording.PHASES.values(), *wording.ORIGINS.values()}
+    assert {row[place] for row in of_csv[1:]} <= {*wording.PHASES.values(), wording.OWN_POINT}
+    assert {row[place] for row in raw[1:]} == {"policy", ""}
+    place = raw[0].index("observed_at")
+    assert [table[2][place] for table in (of_csv, raw)] == ["2026-01-01 00:00:00", "2026-01-01T00:00:00Z"]
 
 
 def test_uploaded_sheet_is_read_unchanged() -> None:

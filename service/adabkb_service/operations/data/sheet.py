@@ -1,6 +1,7 @@
 """Excel files: write the table of a study as a sheet, and read a user's sheet as text.
 
-Numbers are written and read exactly. Excel shows at most 15 digits of a number, but stores all.
+Numbers are written and read exactly. Excel shows at most 15 digits of a number, but stores all. Times are in UTC, since
+cells have no time zone.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ MAX_BYTES = 64 * 2**20
 """The maximum unpacked size of a file, in bytes. (A small file may unpack to any size.)"""
 MAX_ROWS, MAX_COLUMNS = 20_000, 400
 """The maximum number of rows and columns of a sheet that is read."""
+TIME_FORMAT = "yyyy-mm-dd hh:mm:ss"
 WIDEST = 40
 """The maximum width of a column, in characters."""
 NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -39,10 +41,11 @@ def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
 
     book = Workbook(write_only=True)
     sheet = book.create_sheet("results")
-    names = table.columns(study)
+    names = table.columns(connection, study, in_words=True)
     heads = table.titles(definition_of(study.definition), names)
     for place, head in enumerate(heads, 1):
-        sheet.column_dimensions[get_column_letter(place)].width = min(max(len(head) + 2, 9), WIDEST)
+        fewest = len(TIME_FORMAT) + 2 if head.endswith("(UTC)") else 9
+        sheet.column_dimensions[get_column_letter(place)].width = min(max(len(head) + 2, fewest), WIDEST)
     sheet.freeze_panes = "A2"
 
     def cell(value: Any, *, is_bold: bool = False) -> Any:
@@ -55,6 +58,8 @@ def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
             made.quotePrefix = bool(table.FORMULA.match(value))
         else:
             made.value = value
+        if isinstance(value, datetime):
+            made.number_format = TIME_FORMAT
         if is_bold:
             made.font = Font(bold=True)
         return made

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,22 +16,26 @@ from numpy.typing import NDArray
 
 from adabkb_service.contract import analysis as answers
 from adabkb_service.contract.algorithms import AutoProfile
-from adabkb_service.contract.stored import definition_of
-from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.contract.stored import StoredDefinition, definition_of
+from adabkb_service.engine.answers import INTERVAL
+from adabkb_service.engine.auto.domain.domain import Domain
 from adabkb_service.engine.sensitivity import MIN_RESULTS, Sensitivity
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import FieldError, Invalid, json_pointer, shown
 from adabkb_service.operations.model.front import check_metric
 from adabkb_service.operations.model.in_context import check_same_space
 from adabkb_service.operations.model.predict import row
+from adabkb_service.operations.model.verdict import Errors, Judged, Suggested, verdict, without_verdict
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import observations
-from adabkb_service.storage.rows import CellStatus
+from adabkb_service.operations.words.labels import Labels
+from adabkb_service.storage import observations, trials
+from adabkb_service.storage.rows import CellStatus, ObservationRow, TrialRow
 from adabkb_service.study import render
 from adabkb_service.study.contention import repeating
 
 if TYPE_CHECKING:
-    from adabkb_service.inference.questions import CellBelief, Validated
+    from adabkb_service.inference.questions import CellBelief
+    from adabkb_service.inference.questions import Judged as JudgedResult
 
 Array = NDArray[np.float64]
 
@@ -57,9 +61,8 @@ def importance(service: Service, study_id: str, metric: str | None = None) -> an
     """
     _check_metric(service, study_id, metric)
     study, (results, found) = service.ask(study_id, "importance", metric)
-    if found is None:
-        reason = "too_few_results" if results < MIN_RESULTS else "constant"
-        return answers.Importance(results=results, std=None, parameters=[], reason=reason)
+    if isinstance(found, str):
+        return answers.Importance.model_validate({"results": results, "std": None, "parameters": [], "reason": found})
     space = definition_of(study.definition).space()
     return answers.Importance(results=results, std=found.std, parameters=_by_parameter(space, found), reason=None)
 
@@ -73,30 +76,22 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
     """
     _check_metric(service, study_id, metric)
     study, found = service.ask(study_id, "validation", metric)
-    return validated(definition_of(study.definition), found, _repeated(service, study_id, found))
-
-
-def _repeated(service: Service, study_id: str, found: Validated) -> frozenset[int]:
-    """Return the numbers of the judged results at whose points there are others of them."""
-    with service.database.reading() as connection:
-        rows = observations.of_numbers(connection, study_id, [each.observation for each in found.judged or ()])
-    points = {each.seq: json.dumps(each.parameters, sort_keys=True) for each in rows}
-    counts = Counter(points.values())
-    return frozenset(seq for seq, point in points.items() if counts[point] > 1)
-
-
-def validated(
-    definition: StudyDefinition, found: Validated, repeated: Collection[int] = frozenset()
-) -> answers.Validation:
-    """Return a model's leave-one-out predictions, their mean error, and that of the median of the other results. These
-    errors leave out results whose points were ``repeated``, since their repetitions predict them."""
-    if not found.judged:
+    definition = definition_of(study.definition)
+    judged, of = found.judged or [], _of(definition, metric)
+    if not isinstance(definition.algorithm, AutoProfile):
+        return _without_items(found.results, without_verdict("not_this_system", of), "not_this_system")
+    fewest = Domain(definition.space()).fewest_results
+    if not judged:
         reason: answers.NoValidation = "too_few_results" if found.results < MIN_RESULTS else "constant"
-        if not isinstance(definition.algorithm, AutoProfile):
-            reason = "not_this_system"
-        return answers.Validation(
-            results=found.results, items=[], counted=0, inside=None, error=None, error_of_median=None, reason=reason
-        )
+        return _without_items(found.results, without_verdict(reason, of, fewest - found.results), reason)
+    with service.database.reading() as connection:
+        rows = {
+            each.seq: each
+            for each in observations.of_numbers(connection, study_id, [each.observation for each in judged])
+        }
+        numbers = [each.trial for each in rows.values() if each.trial is not None]
+        issued = {each.number: each for each in trials.of_numbers(connection, study_id, numbers)}
+    repeated = _repeated(rows.values())
     items = [
         answers.ValidationItem(
             observation=each.observation,
@@ -104,23 +99,88 @@ def validated(
             **dict(zip(("mean", "std", "lcb", "ucb"), each.predicted[:4], strict=True)),
             tail=each.tail,
             doubted=each.doubted,
+            outlier=each.outlier,
             repeated=each.observation in repeated,
         )
-        for each in found.judged
+        for each in judged
     ]
     counted = [each for each in items if not each.repeated] or items
-    values, means = np.array([each.value for each in counted]), np.array([each.mean for each in counted])
-    size = float(np.abs(values).max()) or 1.0  # the values are divided by this, so that differences do not overflow
-    off = np.abs(values / size - means / size)
+    suggested = [
+        interval
+        for each in judged
+        if each.observation > fewest
+        and (row := rows.get(each.observation)) is not None
+        and (interval := _as_suggested(each, row, issued.get(row.trial or 0), metric)) is not None
+    ]
+    errors = _errors(counted)
     return answers.Validation(
         results=found.results,
         items=items,
         counted=len(counted),
         inside=float(np.mean([each.lcb <= each.value <= each.ucb for each in counted])),
-        error=_in_floating_point(float(off.mean()) * size),
-        error_of_median=_in_floating_point(float(np.abs(values / size - _medians(values / size)).mean()) * size),
+        error=errors.of_model,
+        error_of_median=errors.of_median,
         reason=None,
+        verdict=verdict(
+            Judged(found.results, items, counted, suggested, errors),
+            fewest,
+            Labels.of(definition).quantity(metric or ""),
+            of,
+        ),
     )
+
+
+def _without_items(results: int, judged: answers.Verdict, reason: answers.NoValidation) -> answers.Validation:
+    return answers.Validation(
+        results=results,
+        items=[],
+        counted=0,
+        inside=None,
+        error=None,
+        error_of_median=None,
+        reason=reason,
+        verdict=judged,
+    )
+
+
+def _of(definition: StoredDefinition, metric: str | None) -> str:
+    """Return what a model is of, if there are several."""
+    return "" if metric is None else f" of {Labels.of(definition).metric(metric)}"
+
+
+def _repeated(rows: Iterable[ObservationRow]) -> frozenset[int]:
+    """Return the numbers of the results at whose points there are others of them."""
+    points = {each.seq: json.dumps(each.parameters, sort_keys=True) for each in rows}
+    counts = Counter(points.values())
+    return frozenset(seq for seq, point in points.items() if counts[point] > 1)
+
+
+def _as_suggested(
+    result: JudgedResult, row: ObservationRow, trial: TrialRow | None, metric: str | None
+) -> Suggested | None:
+    """Return a result with the interval that the model gave when it suggested the point, widened by the noise. None
+    without such an interval, and if the result is at other values than suggested."""
+    expected = None if trial is None else trial.expected
+    if expected is not None and metric is not None:
+        expected = (expected.get("metrics") or {}).get(metric)
+    if trial is None or expected is None or not {"mean", "lcb", "ucb"} <= expected.keys():
+        return None
+    if any(row.parameters.get(name) != value for name, value in trial.parameters.items()):
+        return None
+    mean, noise = expected["mean"], INTERVAL * result.noise
+    return Suggested(
+        result.value,
+        mean - math.hypot(mean - expected["lcb"], noise),
+        mean + math.hypot(expected["ucb"] - mean, noise),
+    )
+
+
+def _errors(items: Sequence[answers.ValidationItem]) -> Errors:
+    """Return the mean absolute error of predictions, and that of the median of the other results."""
+    values, means = np.array([each.value for each in items]), np.array([each.mean for each in items])
+    size = float(np.abs(values).max()) or 1.0  # the values are divided by this, so that differences do not overflow
+    off, of_median = np.abs(values / size - means / size), np.abs(values / size - _medians(values / size))
+    return Errors(*(_in_floating_point(float(each.mean()) * size) for each in (off, of_median)))
 
 
 def _medians(values: Array) -> Array:

@@ -38,6 +38,7 @@ from adabkb_service.operations.model.good_ranges import GoodRange, good_range
 from adabkb_service.operations.model.predict import model_reason, row
 from adabkb_service.operations.model.range_ends import range_ends
 from adabkb_service.operations.model.unusual import APART
+from adabkb_service.operations.model.verdict import MIN_RESULTS, Errors
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.edit import check_editable
 from adabkb_service.operations.words import wording
@@ -53,20 +54,11 @@ from adabkb_service.study import lifecycle, render
 if TYPE_CHECKING:
     from adabkb_service.inference.questions import Assessed
 
-IMPROBABLE, IMPROBABLE_AND_GROSS = 0.01, 0.1
-"""A result is an outlier if the probability of such an extreme value, times the number of results, is below the first
-number. The second number applies to a result that is farther from all others than their range, such as one with a
-misplaced decimal point."""
-POOR = 0.85
-"""The model predicts poorly if its mean error, divided by that of the median of the other results, is at least this.
-With 20 results of pure noise, 90% of these ratios are at least this large."""
 FEW_CHOICES = 3
 """A parameter that is not known to matter and has at most this many choices has no sentence: a chart shows them."""
 IDLE = 0.2
 """A parameter hardly matters only if the 90% intervals along it, at the recommended point, exclude a change of this
 share of the range of all results."""
-MIN_RESULTS = 8
-"""The minimum number of results for checks of the model's predictions."""
 MAX_COUNTED = 2000
 """The maximum number of failures and results in which a pattern is sought."""
 BUSY = "The model did not answer in time, so the parts that need it are missing."
@@ -174,21 +166,22 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
         facts.trouble = answers.Check(check="model_failed" if is_failed else "model_busy", text=text)
     model = facts.model
     expected = None
-    if model is not None and model.at_best is not None and facts.definition.algorithm.has_model:
+    has_model = facts.definition.algorithm.has_model and not facts.has_few_results
+    if model is not None and model.at_best is not None and has_model:
         expected = render.prediction(model.at_best)
     ended = None
     if facts.study.reason == "budget":
         with service.database.reading() as connection:
             ended = ended_early(connection, facts.row)
-    checks = list(_checks(facts))
     return answers.Assessment(
         results=facts.results,
         standing=state_in_words(facts.study, ended),
-        progress=_progress(facts, expected, is_doubted=_is_best_doubted(facts, checks)),
+        progress=_progress(facts, expected, is_doubted=_is_best_doubted(facts)),
         latest=None if facts.trial is None else _latest(facts, facts.trial),
         findings=_findings(facts),
         outlook=_outlook(facts),
-        checks=checks,
+        verdicts={name: each.verdict for name, each in facts.validations.items()},
+        checks=list(_checks(facts)),
     )
 
 
@@ -227,7 +220,7 @@ def _ask(service: Service, facts: _Facts) -> None:
     for name in facts.objectives:
         facts.validations[name] = analysis.validation(service, facts.row.id, name or None)
     with service.database.reading() as connection:
-        judged = [each.observation for told in facts.validations.values() for each in _least_probable(told)]
+        judged = [each.observation for told in facts.validations.values() for each in told.items if each.outlier]
         facts.trials = {each.seq: each.trial for each in observations.of_numbers(connection, facts.row.id, judged)}
         if not facts.objectives[0]:
             facts.others = {seq: result_table.others(connection, facts.row.id, seq) for seq in judged}
@@ -308,29 +301,21 @@ def _partners(facts: _Facts) -> list[Parameter]:
     ]
 
 
-def _is_poor(found: Validation) -> bool:
-    """Return whether a model predicts left-out results poorly."""
-    return None not in (found.error, found.error_of_median) and (found.error or 0.0) >= POOR * (
-        found.error_of_median or 0.0
-    )
-
-
 def _is_believed(found: Validation) -> bool:
     """Return whether a model's importances are reliable: there are enough results, and the model does not predict
     poorly, as far as this is known."""
     judged = found.results if found.reason == "not_this_system" else found.counted
-    return judged >= MIN_RESULTS and not _is_poor(found)
+    return judged >= MIN_RESULTS and not Errors(found.error, found.error_of_median).are_poor
 
 
-def _is_best_doubted(facts: _Facts, checks: Sequence[answers.Check]) -> bool:
-    """Return whether a check says that the best result is an outlier, or beyond its natural bound."""
+def _is_best_doubted(facts: _Facts) -> bool:
+    """Return whether the best result is an outlier, or beyond its natural bound."""
     best, items = facts.study.best, facts.validations.get("")
     if best is None:
         return False
-    outliers = {each.observation for each in checks if each.check == "outlier"}
-    contradicted = [] if items is None else [each for each in items.items if each.observation in outliers]
-    return any(each.check == "beyond_bounds" for each in checks) or any(
-        each.value == best.value and facts.trials.get(each.observation) == best.trial for each in contradicted
+    outliers = [] if items is None else [each for each in items.items if each.outlier]
+    return facts.names.quantity().is_impossible(best.value, facts.study.direction) or any(
+        each.value == best.value and facts.trials.get(each.observation) == best.trial for each in outliers
     )
 
 
@@ -406,7 +391,6 @@ def _findings(facts: _Facts) -> answers.Findings | None:
         facts.idle,
         facts.choices,
         facts.ranges,
-        is_early=facts.has_few_results,
     )
     text = "\n".join(filter(None, [facts.failures, text]))
     return answers.Findings(text=text, importances=facts.importances, untried=untried) if text else None
@@ -426,8 +410,7 @@ def _outlook(facts: _Facts) -> answers.Outlook:
     growth = "" if facts.front is None else words.growth(facts.front, facts.row.observations)
     is_over = facts.study.state == "complete" or facts.study.reason in FINAL
     validation = facts.validations.get("")
-    is_poor = validation is not None and validation.counted >= MIN_RESULTS and _is_poor(validation)
-    is_poor = is_poor and not facts.has_few_results
+    is_poor = validation is not None and validation.verdict.code == "poor_predictions"
     text = words.outlook(found, facts.results, growth, _possible(facts), is_over=is_over, is_poor=is_poor)
     return found.model_copy(update={"text": text})
 
@@ -450,7 +433,7 @@ def _possible(facts: _Facts) -> words.Possible:
     if best is not None and model is not None and model.at_best is not None and facts.definition.algorithm.has_model:
         values.append(model.at_best.mean)
     rooms = [each for each in (room(value, facts.study.direction, bounds) for value in values) if each is not None]
-    if best is not None and _is_impossible(facts, best.value):
+    if best is not None and facts.names.quantity().is_impossible(best.value, facts.study.direction):
         rooms = []  # nobody knows the best possible result while one is beyond it
     spread = None if model is None else model.spreads.get("")
     return words.Possible(
@@ -464,12 +447,6 @@ def _possible(facts: _Facts) -> words.Possible:
     )
 
 
-def _is_impossible(facts: _Facts, value: float) -> bool:
-    """Return whether a result is better than the best possible one, by its natural bound."""
-    quantity = facts.names.quantity()
-    return facts.study.direction is not None and (quantity.within(value) - value) * facts.definition.sign < 0.0
-
-
 def _probability(study: Study) -> float | None:
     """Return the probability with which the gap is a bound; None if the algorithm has no gap."""
     if isinstance(study.algorithm, AutoProfile):
@@ -481,8 +458,9 @@ def _probability(study: Study) -> float | None:
 def _checks(facts: _Facts) -> Iterator[answers.Check]:
     if facts.trouble is not None:
         yield facts.trouble
-    if (best := facts.study.best) is not None and _is_impossible(facts, best.value):
-        text = words.beyond_bounds(best.value, facts.definition.sign, facts.names.quantity())
+    best, quantity = facts.study.best, facts.names.quantity()
+    if best is not None and quantity.is_impossible(best.value, facts.study.direction):
+        text = words.beyond_bounds(best.value, facts.definition.sign, quantity)
         yield answers.Check(check="beyond_bounds", text=text, trial=best.trial)
     if facts.model is None:
         return
@@ -495,32 +473,20 @@ def _checks(facts: _Facts) -> Iterator[answers.Check]:
     yield from _of_edges(facts)
 
 
-def _least_probable(found: Validation) -> list[ValidationItem]:
-    """Return the results that the others contradict, and the least probable one."""
-    doubted = [each for each in found.items if each.doubted]
-    return [*doubted, min(found.items, key=lambda each: each.tail)] if found.items else []
-
-
 def _of_predictions(found: Validation, facts: _Facts, name: str) -> Iterator[answers.Check]:
     """Yield the checks of the model's leave-one-out predictions."""
     digits, names = facts.digits, facts.names
     metric: dict[str, Any] = {"metric": name or None}
-    if len(found.items) < MIN_RESULTS or name not in digits:
+    if name not in digits:
         return
-    for each in (each for each in found.items if each.doubted):
-        trial = facts.trials.get(each.observation)
-        text = words.doubted(each, trial, digits[name], name, names, _contradicting(facts, each))
+    for each in (each for each in found.items if each.outlier):
+        trial, tell = facts.trials.get(each.observation), words.doubted if each.doubted else words.outlier
+        text = tell(each, trial, digits[name], name, names, _contradicting(facts, each))
         yield answers.Check(check="outlier", text=text, observation=each.observation, trial=trial, **metric)
-    least = min(found.items, key=lambda each: each.tail)
-    if not least.doubted and is_outlier(least.value, [each.value for each in found.items], least.tail):
-        trial = facts.trials.get(least.observation)
-        text = words.outlier(least, trial, digits[name], name, names, _contradicting(facts, least))
-        yield answers.Check(check="outlier", text=text, observation=least.observation, trial=trial, **metric)
-    if _is_poor(found):
-        yield answers.Check(
-            check="poor_predictions", text=words.poor_predictions(found, digits[name], name, names), **metric
-        )
-    if found.inside is not None and is_too_sure(found.inside, found.counted):
+    if found.verdict.code == "poor_predictions":
+        text = words.poor_predictions(found, digits[name], name, names)
+        yield answers.Check(check="poor_predictions", text=text, **metric)
+    if found.verdict.code == "too_sure":
         yield answers.Check(check="too_sure", text=words.too_sure(found, name, names), **metric)
 
 
@@ -530,22 +496,6 @@ def _contradicting(facts: _Facts, found: ValidationItem) -> str:
     if others is None or not others.there or abs(found.value - others.mean_there) <= APART * (others.high - others.low):
         return ""
     return wording.at_point(facts.study, others.there)
-
-
-def is_outlier(value: float, values: Sequence[float], tail: float) -> bool:
-    """Return whether a value is an outlier. ``tail`` is the predicted probability of a value at least as extreme."""
-    others = [each for each in values if each != value]
-    if not others:
-        return False
-    low, high = min(others), max(others)
-    is_gross = not 2.0 * low - high <= value <= 2.0 * high - low
-    return tail * len(values) < (IMPROBABLE_AND_GROSS if is_gross else IMPROBABLE)
-
-
-def is_too_sure(inside: float, count: int) -> bool:
-    """Return whether the share of results inside their 90% intervals is more than three standard deviations below
-    90%."""
-    return inside < 0.9 - 3.0 * math.sqrt(0.9 * 0.1 / count)
 
 
 def _of_edges(facts: _Facts) -> Iterator[answers.Check]:

@@ -17,6 +17,7 @@ from adabkb_service.errors import MAX_NAME_LENGTH, shortened
 from adabkb_service.operations.model.choices import Judged
 from adabkb_service.operations.model.good_ranges import GoodRange
 from adabkb_service.operations.model.range_ends import RangeEnd
+from adabkb_service.operations.model.verdict import is_too_narrow
 from adabkb_service.operations.words.digits import Digits, difference
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.operations.words.values_in_words import shown
@@ -226,8 +227,6 @@ def findings(
     idle: Collection[str] = (),
     choices: Mapping[str, Judged] = MappingProxyType({}),
     ranges: Mapping[str, GoodRange] = MappingProxyType({}),
-    *,
-    is_early: bool,
 ) -> str:
     """Return sentences about which parameters matter to each objective, which choices are good, and which are untried:
     a line for each parameter. Empty if none of this is known.
@@ -239,15 +238,12 @@ def findings(
         idle: the parameters that are known to hardly matter.
         choices: what is known of the choices of parameters.
         ranges: where numerical parameters are good.
-        is_early: whether there are too few results to compare parameters. The next result may change their order.
     """
     good = {name: _best_choice(name, each, names) for name, each in choices.items()}
     good |= {name: _best_range(name, each, names) for name, each in ranges.items()}
     found = [line for name, rows in importances.items() for line in _matter(name, rows, names, idle, good)]
-    if is_early and any(found):
-        found = ["It is too early to say which parameters matter."]
     told = {name for rows in importances.values() for name in important(rows)}
-    found += [f"{names.parameter(name)}. {good[name]}" for name in choices if name not in told or is_early]
+    found += [f"{names.parameter(name)}. {good[name]}" for name in choices if name not in told]
     if untried:
         found.append(f"Never tried: {'; '.join(_choices(name, left, names) for name, left in untried.items())}.")
     return "\n".join(filter(None, found))
@@ -524,7 +520,9 @@ def _of_several(study: Study, results: int, front: Front | None, names: Labels) 
 def few_results(results: int, parameters: int, fewest: int) -> str:
     """Warn that there are few results."""
     of = f"{_counted(parameters, 'parameter')} that {'varies' if parameters == 1 else 'vary'}"
-    return f"Few results: {results}, for {of}. Do not rely on the model before there are {fewest}."
+    more = fewest - results
+    need = f"{_counted(more, 'more result')} {'is' if more == 1 else 'are'} needed"
+    return f"Few results: {results}, for {of}. Before the model says which points are good, {need}."
 
 
 def beyond_bounds(best: float, sign: float, quantity: Quantity) -> str:
@@ -587,13 +585,15 @@ def poor_predictions(found: Validation, digits: Digits, metric: str, names: Labe
 
 
 def too_sure(found: Validation, metric: str, names: Labels) -> str:
-    """Warn that the intervals are too narrow."""
+    """Warn that the intervals are too narrow: those of predictions from the other results or, if these are not, those
+    with the suggestions."""
     of = f" of {names.metric(metric)}" if metric else ""
-    count = round((found.inside or 0.0) * found.counted)
-    return (
-        f"The model is too confident: {count} of {found.counted} results{of} lie in the intervals that should "
-        f"contain 90%."
-    )
+    inside, count = round((found.inside or 0.0) * found.counted), found.counted
+    kind = "the intervals that"
+    if not is_too_narrow(inside, count):
+        inside, count = found.verdict.suggested_inside, found.verdict.suggested
+        kind = "the intervals given with the suggestions, which"
+    return f"The model is too confident: {inside} of {count} results{of} lie in {kind} should contain 90%."
 
 
 def edge(found: RangeEnd, names: Labels) -> str:

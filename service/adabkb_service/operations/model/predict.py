@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from adabkb_service.contract import model as answers
+from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Best
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.stored import definition_of
@@ -40,8 +41,9 @@ def recommendation(
 ) -> answers.Recommendation:
     """Return the best point according to the model and the best observation.
 
-    The model's point is None if there are no results, or if the model does not answer. Both points are None with
-    several objectives (the answer then has the model's front), and if the study needs a context and none is known.
+    The model's point is None if there are too few results to rely on it, or if the model does not answer. Both points
+    are None with several objectives (the answer then has the model's front), and if the study needs a context and none
+    is known.
 
     Args:
         service: the running service.
@@ -82,6 +84,8 @@ def recommendation(
     else:
         if found is not None:
             by_model = render.recommended(found)
+        elif study.observations and isinstance(definition.algorithm, AutoProfile):
+            reason = "too_few_results"
     observed = render.best(study) if known is None else _observed(service, study, known)
     is_constrained = bool(definition.outcome_constraints)
     return answers.Recommendation(

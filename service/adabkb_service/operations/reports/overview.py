@@ -5,16 +5,18 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from sqlalchemy import ColumnElement
+from sqlalchemy import ColumnElement, Connection
 
 from adabkb_service.contract import answers
+from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.history import Event
-from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, informative
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, informative
 from adabkb_service.contract.stored import StoredDefinition, definition_of
+from adabkb_service.engine.auto.domain.domain import Domain
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.simplex import with_shares_given_way
 from adabkb_service.engine.space import Space
@@ -34,6 +36,8 @@ MAX_CURVES = 100
 """The maximum number of trials whose curves are drawn."""
 MAX_POINTS = 100
 """The approximate number of reports of each of these trials in the chart."""
+MAX_SOUGHT = 2000
+"""The maximum number of results of a study among which the list of studies seeks repetitions of the best one."""
 MAX_REPEATS = 20
 """The maximum number of results at one point that are listed."""
 RECENT = 300
@@ -50,6 +54,11 @@ class StudyLine:
     course: Course
     owner: str | None
     """None if no token is required, or if the study has no owner."""
+    is_doubted: bool
+    """Whether the other results contradict the best one, as the model last knew, or it is beyond a natural bound."""
+    repeated: result_table.Repeats | None
+    """The results at the point of the best one; None if it is the only one there, and in a study with more than
+    ``MAX_SOUGHT`` results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +116,22 @@ class Overview:
             rows = overview.page_of_studies(connection, text, state, offset, limit, *conditions)
             counts = overview.count_studies(connection, text, *conditions)
             owners = grants.owners(connection, [row.id for row in rows])
-            lines = [
-                StudyLine(row, _state(row), self._records.course(connection, row), owners.get(row.id)) for row in rows
-            ]
+            lines = [self._line(connection, row, owners.get(row.id)) for row in rows]
         return StudyList(lines, counts)
+
+    def _line(self, connection: Connection, study: overview.ListedStudy, owner: str | None) -> StudyLine:
+        course = self._records.course(connection, study)
+        outliers, best = set(study.outliers or ()), course.found[-1][0] if course.found else None
+        is_doubted = best in outliers
+        if study.best is not None and study.objective is not None:
+            quantity = Quantity.model_validate(study.objective)
+            is_doubted = is_doubted or quantity.is_impossible(study.best, study.direction)
+        repeated = None
+        if best is not None and study.best is not None and study.observations <= MAX_SOUGHT:
+            trial = observations.get(connection, study.id, best).trial
+            repeated = result_table.at_best(connection, study.id, trial, study.best)
+        shown = replace(course, found=[each for each in course.found if each[0] not in outliers])
+        return StudyLine(study, _state(study), shown, owner, is_doubted, repeated)
 
     def table(
         self,
@@ -150,7 +171,8 @@ class Overview:
 
     def history(self, study_id: str) -> dict[str, Any]:
         """Return a study's results; if there are many, the extreme ones and a random sample. Each has the prediction
-        that was made when its point was suggested, and whether it is in the sample.
+        that was made when its point was suggested, unless there were too few results to rely on it, and whether it is
+        in the sample.
 
         Raises:
             StudyNotFound: the study does not exist.
@@ -163,6 +185,9 @@ class Overview:
         definition = definition_of(study.definition)
         space = definition.space()
         results = [{**_result(row, definition, space), "is_sampled": row.observation.seq in sample} for row in rows]
+        if isinstance(definition.algorithm, AutoProfile):
+            fewest = Domain(space).fewest_results
+            results = [each if each["seq"] > fewest else {**each, "expected": None} for each in results]
         _remove_gaps(results, best, definition)
         return {"count": study.observations, "results": results, "records": best}
 

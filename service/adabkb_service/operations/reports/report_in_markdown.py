@@ -58,7 +58,8 @@ def _write(report: StudyReport, file: TextIO) -> None:
         found = f"{best.value} ({best.where}) at {_listed(best)}"
         file.write(f"Best result: {_text(found)}{f' {words.DOUBTED}' if best.is_doubted else ''}\n\n")
     file.write(f"{_text(report.assessment.standing)}\n\n")
-    file.writelines(f"**{question}** {_text(answer)}\n\n" for question, answer in words.answers_of(report))
+    told = [*words.answers_of(report), *((words.TRUST, each.text) for each in report.assessment.verdicts.values())]
+    file.writelines(f"**{question}** {_text(answer)}\n\n" for question, answer in told)
     if report.assessment.checks:
         file.write("Warnings:\n\n")
         file.writelines(f"* {_text(each.text)}\n" for each in report.assessment.checks)

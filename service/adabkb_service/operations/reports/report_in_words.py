@@ -29,6 +29,7 @@ CHANGES = {
 }
 QUESTIONS = ("Is it going well?", "Why this trial?", "What was learned?", "Can I stop?")
 """What the parts of an assessment answer, in its order; ``assets/assessment.js`` asks the same."""
+TRUST = "Can you trust the model?"
 OF_TRIALS = {
     "failed": "failed",
     "released": "gave no result and was tried again",
@@ -46,6 +47,7 @@ MAX_WORKERS = 6
 """The maximum number of workers that a summary names."""
 REASONS = {
     "no_results": "There are no results yet.",
+    "too_few_results": "There are too few results to rely on the model, so its point is missing.",
     "context_needed": "The best point depends on the context. Give a context to see it.",
     "nothing_feasible": "No result satisfies all bounds yet: these points come closest.",
     "nothing_certain": "Some results satisfy all bounds, but the model is not sure enough of any evaluated point.",
@@ -117,11 +119,10 @@ def headline(report: StudyReport) -> Headline | None:
 
 
 def recommended(report: StudyReport) -> Headline | None:
-    """Return what the model expects at the recommended point; None if the model gives none or there are too few results
-    to rely on it, and with several objectives."""
+    """Return what the model expects at the recommended point; None if the model gives none, and with several
+    objectives."""
     study, model = report.study, report.recommendation.model
-    is_early = any(each.check == "few_results" for each in report.assessment.checks)
-    if model is None or model.mean is None or is_early or study.objectives:
+    if model is None or study.objectives:
         return None
     value, _, found = wording.expected(study, None, model).partition(" (")
     ends = f"{found.removesuffix(')')} on average" if found else ""
@@ -216,7 +217,8 @@ def result_columns(study: answers.Study) -> list[str]:
     metrics = [head for name in wording.measured(study) for head in (wording.title(study, name), "±")]
     parameters = [wording.parameter_title(each) for each in study.parameters if each.kind != "fixed"]
     plate = ["Plate"] if study.plates else []
-    return ["Trial", "State", *plate, *of_value, *metrics, *parameters, "Reason or note", "Worker", "When (UTC)"]
+    last = ["Reason or note", "Worker", "Reported by", "When (UTC)"]
+    return ["Trial", "State", *plate, *of_value, *metrics, *parameters, *last]
 
 
 def result_cells(study: answers.Study, line: Line) -> list[str]:
@@ -241,8 +243,9 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
     notes = [] if trial is None else [wording.reason(trial), trial.attributes.get("note")]
     if trial is None and result is not None:
         notes = [result.attributes.get("note")]
-    worker = None if trial is None else trial.worker
-    return [*cells, "; ".join(str(each) for each in notes if each), worker or UNKNOWN, moment(_when(line))]
+    worker, told = (None if trial is None else trial.worker), result or trial
+    people = [worker or UNKNOWN, (told and told.reported_by) or UNKNOWN]
+    return [*cells, "; ".join(str(each) for each in notes if each), *people, moment(_when(line))]
 
 
 def without_empty(study: answers.Study, head: list[str], rows: list[list[str]]) -> Table:

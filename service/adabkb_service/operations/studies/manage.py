@@ -89,7 +89,7 @@ def _create(service: Service, definition: StudyDefinition, key: Key | None, call
         if existing is not None:
             _check_visible(connection, existing, caller)
         older = snapshots(connection, definition, caller) if existing is None else []
-    created = _created(definition, older, service.clock())
+    created = _created(definition, older, service.clock(), caller)
     if existing is not None:
         _check_same(existing, definition)
     study = existing or transitions.begin(created.study_id, created)
@@ -119,7 +119,7 @@ def _add(connection: Connection, study: StudyRow, created: EventRow, caller: Cal
     write_cells(connection, study.id, NEW_TREE)
 
 
-def _created(definition: StudyDefinition, older: list[Snapshot], now: datetime) -> EventRow:
+def _created(definition: StudyDefinition, older: list[Snapshot], now: datetime, caller: Caller) -> EventRow:
     """Return the first event of a new study."""
     payload: dict[str, Any] = {
         "definition": definition.model_dump(mode="json"),
@@ -127,6 +127,8 @@ def _created(definition: StudyDefinition, older: list[Snapshot], now: datetime) 
     }
     if older:
         payload["older"] = [each.model_dump(mode="json") for each in older]
+    if caller.user is not None:
+        payload["user"] = caller.user
     study_id = definition.id or f"study-{secrets.token_hex(6)}"
     return EventRow(study_id, 1, "created", None, payload, now)
 

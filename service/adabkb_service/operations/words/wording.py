@@ -22,7 +22,7 @@ from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.reasons import LATE, of_event
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.storage.overview import ListedStudy
-from adabkb_service.storage.result_table import NOT_IN_PATHS, AtPoint
+from adabkb_service.storage.result_table import NOT_IN_PATHS, AtPoint, Repeats
 from adabkb_service.storage.rows import TrialRow
 
 STATES: Mapping[str, str] = {
@@ -278,9 +278,11 @@ def number(study: Study, name: str | None, value: float | None) -> str:
     return _number(quantity(study, name), value)
 
 
-def best_listed(study: ListedStudy) -> str:
-    """Format the best result of a study in a list, with its unit."""
+def best_listed(study: ListedStudy, repeated: Repeats | None = None) -> str:
+    """Format the best result of a study in a list, with its unit; if its point was repeated, the mean there."""
     known = Quantity.model_validate(study.objective or {})
+    if repeated is not None and repeated.mean is not None:
+        return with_unit(digits.mean(known, repeated.mean), known.unit)
     return _number(known, None) if study.best is None else written(known, study.best)
 
 

@@ -130,6 +130,7 @@ const hasNumbers = ({ kind, values = [] }) =>
 export function roles({ parameters, metrics: others = [], objectives = [], quantities = {}, plates = null }) {
   const metrics = [...objectives.map((each) => each.metric), ...others];
   const title = (/** @type {string} */ name) => titled(name, quantities[name]?.label, quantities[name]?.unit);
+  const calledOf = (/** @type {string} */ name) => quantities[name]?.label ?? name;
   /** @type {(name: string) => NonNullable<Role["read"]>} */
   const numberOf = (name) => (cell, sign) => number(cell, quantities[name]?.unit, sign);
   const told = objectives.length
@@ -179,11 +180,11 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
     })),
     ...metrics.map((name) => ({
       key: `error:${name}`,
-      label: `Standard error of ${quantities[name]?.label ?? name}`,
+      label: `Standard error of ${calledOf(name)}`,
       group: "std_errors",
       field: name,
       read: numberOf(name),
-      names: [`std_errors.${name}`, `Standard error of ${name}`, `± ${name}`, `${name} ±`],
+      names: [`std_errors.${name}`, `Standard error of ${name}`, `± ${name}`, `${name} ±`, `± ${calledOf(name)}`],
       isNumber: true,
     })),
     ...(plates
@@ -194,7 +195,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
     { key: "state", label: "State (completed or failed; others are left out)", names: ["state", "status"] },
     { key: "excluded", label: "Excluded (these rows are left out)", names: ["excluded"] },
     { key: "trial", label: "Trial of this study", names: ["trial"] },
-    { key: "observation", label: "Number of the result in this study", names: ["observation"] },
+    { key: "observation", label: "Number of the result in this study", names: ["observation", "Result number"] },
   ];
 }
 

@@ -5,7 +5,7 @@ import { root } from "./calls.js";
 import { keepChoices } from "./chosen.js";
 import { compared, comparisonCharts, titlesOf } from "./comparison-charts.js";
 import { byId, every, made, one } from "./elements.js";
-import { expected, figure, inPoints, measured, ofInterval } from "./words.js";
+import { expected, figure, inPoints, meanOf, measured, ofInterval } from "./words.js";
 
 const chosen = every(document, "#compare [name=study]:checked", HTMLInputElement).map((each) => each.value);
 
@@ -22,6 +22,15 @@ const goal = (study) =>
         .join(", ")
     : `${study.quantities?.value?.label ?? "result"} ${study.direction}d`;
 
+/** The best result of a study or, if its point was repeated, the mean there.
+ * @param {import("./comparison-charts.js").Compared} each
+ */
+function bestOf({ study: { best, quantity }, repeated }) {
+  if (!best) return "–";
+  if (!repeated) return measured(best.value, quantity);
+  return `${meanOf(repeated.mean, quantity)}, mean of ${repeated.count}`;
+}
+
 /** List the studies with their outcomes.
  * @param {import("./comparison-charts.js").Either[]} all
  */
@@ -30,8 +39,7 @@ function list(all) {
     if (each.error !== undefined)
       return made("tr", {}, made("th", { scope: "row" }, each.id), made("td", { colSpan: 5 }, each.error));
     const { id, name, study, count } = each;
-    const { best, gap } = study;
-    const { quantity } = study;
+    const { gap, quantity } = study;
     return made(
       "tr",
       {},
@@ -50,11 +58,11 @@ function list(all) {
       made(
         "td",
         { className: "num strong" },
-        best ? measured(best.value, quantity) : "–",
+        bestOf(each),
         ...(each.now
           ? [" ", made("small", {}, `now ${expected(ofInterval(each.now, study.algorithm), quantity)} expected`)]
           : []),
-        ...(each.isDoubted ? [" ", made("small", { className: "doubt" }, "contradicted by the other results")] : []),
+        ...(each.isDoubted ? [" ", made("small", { className: "doubt" }, "do not rely on it: see its warnings")] : []),
       ),
       made("td", { className: "num" }, gap == null ? "–" : inPoints(gap, quantity)),
     );

@@ -17,7 +17,8 @@ import { counted, expected, figure, inUnit, measured, numbered, ofInterval, show
  * @property {import("./scale.js").Scale[]} scales
  * @property {number} count of its results
  * @property {[number, number][]} records without those that the other results contradict
- * @property {boolean} isDoubted whether the other results contradict the best one
+ * @property {boolean} isDoubted whether the best result is doubtful
+ * @property {{ count: number, mean: number } | null} repeated the results at the point of the best one
  * @property {Recommendation["model"]} now the recommended point in the latest context, if the best point depends on one
  * @property {undefined} [error]
  */
@@ -37,14 +38,15 @@ export async function compared(id) {
       call("GET", `${data.page}/progress.json`),
     ]);
     const doubted = await data.doubted();
-    const isDoubted = doubted.has(progress.records.at(-1)?.[0]);
+    const best = (await data.assessment().catch(() => null))?.progress;
+    const [isDoubted, repeated] = [best?.is_doubted ?? false, best?.measured ?? null];
     const now = (await data.hasBestNow())
       ? await data.latest().then(
           ({ model }) => model,
           () => null,
         )
       : null;
-    const found = { id, name: study.title || id, data, study, scales, ...progress, isDoubted, now };
+    const found = { id, name: study.title || id, data, study, scales, ...progress, isDoubted, repeated, now };
     if (!progress.records.some((/** @type {[number, number]} */ [seq]) => doubted.has(seq))) return found;
     const better = improving(study, progress.records, (await data.history()).results, doubted);
     return { ...found, records: better.map(({ seq, value }) => [seq, value]) };
@@ -424,7 +426,7 @@ function importance(all, readable) {
     const single = readable.filter((each) => !each.study.objectives?.length);
     const found = await Promise.all(single.map(async (each) => ({ each, found: await each.data.importance() })));
     const having = found.filter((one) => !one.found.reason);
-    if (!having.length) return { empty: "None of these studies has enough results: at least four are needed." };
+    if (!having.length) return { empty: "None of these studies has enough results." };
     const totals = having.map(
       ({ each, found: { parameters } }) =>
         new Map(
@@ -479,16 +481,21 @@ function slice(all, readable) {
     if (empty) return { empty };
     const name = select.value;
     if (!name) return { empty: "These studies have no parameter that can be drawn." };
-    const single = readable.filter((each) => !each.study.objectives?.length && each.study.counts.observations);
+    const having = await Promise.all(
+      readable.map(async (each) => {
+        const { objectives, counts } = each.study;
+        return !objectives?.length && counts.observations && !(await each.data.tooFew()) ? [each] : [];
+      }),
+    );
     const found = await Promise.all(
-      single.flatMap((each) => {
+      having.flat().flatMap((each) => {
         const scale = each.scales.find((one) => one.name === name);
         return scale ? [each.data.slice([name]).then((line) => ({ each, scale, line }))] : [];
       }),
     );
     const [first] = found;
     if (!first)
-      return { empty: `None of these studies has both results and the parameter ${titlesOf(readable).get(name)}.` };
+      return { empty: `None of these studies has enough results and the parameter ${titlesOf(readable).get(name)}.` };
     const alike = found.filter(({ scale }) => scale.isNumeric === first.scale.isNumeric);
     const ink = colours();
     const option = begun(ink);

@@ -257,6 +257,14 @@ export class StudyData {
     return this.once("assessment", () => call("GET", `${this.api}/assessment`));
   }
 
+  /** Why nothing is drawn that the model has learned: there are too few results to rely on it. Empty if there are
+   * enough, and while the model does not answer.
+   */
+  async tooFew() {
+    const found = await this.assessment().catch(() => null);
+    return found?.checks.find(({ check }) => check === "few_results")?.text ?? "";
+  }
+
   /** The numbers of the results that the others contradict: charts draw them, but they set no scale. Empty while the
    * model does not answer.
    * @returns {Promise<Set<number>>}

@@ -122,7 +122,7 @@ function read(element) {
   const text = element.value.trim();
   if (text === "" && element.required)
     throw new Mistyped(element, `${labelOf(element)}: ${element.dataset.missing ?? `enter ${wanted(element)}.`}`);
-  if (text === "") return element.dataset.empty === "null" ? null : undefined;
+  if (text === "") return element.dataset.empty === undefined ? undefined : JSON.parse(element.dataset.empty);
   const reader = READ[element.dataset.type ?? ""];
   return reader ? reader(element, text) : text;
 }

@@ -39,7 +39,7 @@ export function importanceChart(data) {
     const found = await data.importance();
     if (found.reason)
       return {
-        empty: found.reason === "constant" ? CONSTANT : "Too few results: at least four are needed.",
+        empty: found.reason === "constant" ? CONSTANT : (await data.tooFew()) || "No results yet.",
       };
     const ink = colours();
     const titles = new Map((await data.scales()).map((scale) => [scale.name, scale.parameter.label ?? scale.name]));
@@ -157,6 +157,8 @@ export function slicesChart(data) {
     ]);
     if (!study.counts.observations) return { empty: "No results yet." };
     if (!scales.length) return { empty: ONLY_ROWS };
+    const few = await data.tooFew();
+    if (few) return { empty: few };
     const weight = new Map(importance.parameters.map((each) => [each.name, each.total]));
     const drawn = [...scales]
       .sort((a, b) => (weight.get(b.name) ?? 0) - (weight.get(a.name) ?? 0))
@@ -450,6 +452,8 @@ export function contourChart(data, name) {
       if (scales.length < 2)
         return { empty: `There is only one parameter to draw, ${scales[0].axisName}; its slice is above.` };
       if (!study.counts.observations) return { empty: "No results yet." };
+      const few = await data.tooFew();
+      if (few) return { empty: few };
       const [x, y] = await chosen(data, scales, across, up);
       const both = [x.name, y.name];
       const [slice, forbidden] = await Promise.all([data.slice(both), data.forbidden(both)]);

@@ -101,7 +101,7 @@ const ACTIONS = {
     link: ({ trials }, element) => linkToTrial(trials[0], element),
   },
   limits: {
-    says: () => "The limits are changed.",
+    says: () => "The changes are saved.",
     undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
     goto: stay,
   },

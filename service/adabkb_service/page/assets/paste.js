@@ -265,7 +265,7 @@ function understood({ line, cells }, columns, signs, header) {
   const cellOf = (/** @type {string} */ key) => cells[columns.findIndex((role) => role?.key === key)] ?? "";
   const state = cellOf("state").toLowerCase();
   row.isFailed = isFailure(state) || columns.some((role, i) => (role?.isResult ?? false) && isFailure(cells[i] ?? ""));
-  if (cellOf("excluded").toLowerCase() === "true") row.left = "excluded";
+  if (["true", "yes"].includes(cellOf("excluded").toLowerCase())) row.left = "excluded";
   else if (!row.isFailed && !["", "complete", "completed"].includes(state)) row.left = state;
   for (const key of /** @type {const} */ (["trial", "observation"])) {
     const typed = key === "trial" ? cellOf(key) : cellOf(key).replace(/^R(?=\d)/, "");

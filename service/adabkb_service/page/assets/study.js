@@ -44,8 +44,8 @@ function write(row, model, observed) {
   one(row, "[data-by=observed]", HTMLElement).textContent = observed;
 }
 
-/** Show beside the best result the recommended point with its expected value. With few results it is hardly known. If
- * the best point depends on a context with numbers, such as the day, it is the point for the latest result's context.
+/** Show beside the best result the recommended point with its expected value. If the best point depends on a context
+ * with numbers, such as the day, it is the point for the latest result's context.
  * @param {Recommendation["model"]} model
  * @param {Recommendation["observed"]} observed
  */
@@ -54,9 +54,8 @@ async function tellRecommended(model, observed) {
   if (!told) return;
   const isNow = await data.hasBestNow();
   if (isNow) ({ model, observed } = await data.latest());
-  const { outlook, results, progress } = await data.assessment();
-  const isEarly = outlook.fewest !== null && results < outlook.fewest;
-  told.hidden = !model || !(model.std > 0) || isEarly || (!isNow && data.context !== undefined);
+  const { progress } = await data.assessment();
+  told.hidden = !model || !(model.std > 0) || (!isNow && data.context !== undefined);
   if (!model || told.hidden) return;
   const isSame = JSON.stringify(model.parameters) === JSON.stringify(observed?.parameters);
   told.dataset.same = String(isSame);
@@ -104,8 +103,10 @@ async function recommend() {
   const table = byId("recommendation", HTMLTableElement);
   const { model, observed, reason } = await data.recommendation();
   const shortcoming = byId("shortcoming", HTMLElement);
-  shortcoming.textContent = JSON.parse(dataOf(shortcoming, "reasons"))[reason ?? ""] ?? "";
+  const few = reason === "too_few_results" ? await data.tooFew() : "";
+  shortcoming.textContent = few || (JSON.parse(dataOf(shortcoming, "reasons"))[reason ?? ""] ?? "");
   shortcoming.hidden = shortcoming.textContent === "";
+  byId("best", HTMLElement).classList.toggle("without-model", reason === "too_few_results");
   const points = [model, observed].map((found) => found && asShown(study, found.parameters));
   for (const row of every(table, "[data-parameter]", HTMLElement)) {
     const name = dataOf(row, "parameter");

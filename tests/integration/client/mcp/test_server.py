@@ -25,7 +25,7 @@ from tests.integration.client.mcp.agents import (
     over_stdio,
 )
 
-READING = {"studies", "info", "recommendation", "trials", "predict", "why", "importance"}
+READING = {"studies", "info", "recommendation", "trials", "predict", "why", "importance", "assessment"}
 REPEATABLE = {"create_study", "update", "observe", "fail", "report", "withdraw", "pause", "resume"}
 TAKE_CONTEXT = {"suggest", "recommendation"}
 """Of a study. The SDK's own context is no argument of a tool."""

@@ -30,8 +30,8 @@ def value(x: float, n: int) -> float:
     return -((x - 0.3) ** 2) - 0.01 * n
 
 
-async def whole_study(connect: Connect) -> None:
-    """Create, evaluate ten trials, ask for the result and for the report."""
+async def whole_study(connect: Connect) -> dict[str, Any]:
+    """Create, evaluate ten trials, ask for the result and for the report. Returns the assessment."""
     async with connect() as agent:
         created = await agent.call(
             "create_study",
@@ -65,6 +65,7 @@ async def whole_study(connect: Connect) -> None:
         [prediction] = (await agent.call("predict", study="s", points=[point]))["predictions"]
         assert prediction["lcb"] < prediction["mean"] < prediction["ucb"]
         assert (await agent.call("why", study="s", trial=5))["why"]
+        assessed = await agent.call("assessment", study="s")
         importance = await agent.call("importance", study="s")
         assert {each["name"] for each in importance["parameters"]} == {"x", "n"}
         assert [line["study"] for line in json.loads(await agent.read("adabkb://studies"))["studies"]] == ["s"]
@@ -72,11 +73,15 @@ async def whole_study(connect: Connect) -> None:
         assert report.startswith("# Study `s`\n")
         assert f"{best:.6g} at" in report
         assert report.count("| completed |") == 10
+        return assessed
 
 
 def test_a_whole_study_over_stdio(server: str) -> None:
-    asyncio.run(whole_study(lambda: over_stdio(server)))
+    assessed = asyncio.run(whole_study(lambda: over_stdio(server)))
     with Client(server) as client:
+        found = client.study("s").assessment()
+        assert assessed["verdicts"] == [found.verdicts[""].text]
+        assert (assessed["outlook"], assessed["progress"]) == (found.outlook.text, found.progress.text)
         assert client.study("s").info().counts.completed == 10
 
 

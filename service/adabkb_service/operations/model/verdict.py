@@ -1,0 +1,166 @@
+"""Whether a study's model can be trusted, judged by predictions of results that it did not know."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol
+
+from adabkb_service.contract.analysis import NoValidation, ValidationItem, Verdict, VerdictCode
+from adabkb_service.contract.quantities import Quantity, in_points
+from adabkb_service.operations.words.digits import difference
+
+MIN_RESULTS = 8
+"""The minimum number of results for a verdict."""
+POOR = 0.85
+"""The model predicts poorly if its mean error, divided by that of the median of the other results, is at least this.
+With 20 results of pure noise, 90% of these ratios are at least this large."""
+WIDE = 0.8
+"""The intervals are too wide if half of them are at least this share of the range of all results."""
+LEVELS: dict[VerdictCode, Literal["unknown", "low", "medium", "high"]] = {
+    "too_few_results": "unknown",
+    "constant": "unknown",
+    "not_this_system": "unknown",
+    "poor_predictions": "low",
+    "wide_intervals": "low",
+    "too_sure": "medium",
+    "reliable": "high",
+}
+NO_VERDICT: dict[NoValidation, str] = {
+    "too_few_results": "It is too early to say whether you can trust the model{of}: {needed}.",
+    "constant": "The model{of} cannot be checked: the results are all equal or too far apart.",
+    "not_this_system": "The model{of} cannot be checked: this needs the profile auto.",
+}
+ANSWERS: dict[VerdictCode, str] = {
+    "poor_predictions": "You cannot trust the model{of}.",
+    "wide_intervals": "You can hardly trust the model{of}.",
+    "too_sure": "You can partly trust the model{of}: its intervals are too narrow.",
+    "reliable": "You can mostly trust the model{of}.",
+}
+
+
+class InInterval(Protocol):
+    """A result with its 90% interval."""
+
+    @property
+    def value(self) -> float:
+        """The measured value."""
+
+    @property
+    def lcb(self) -> float:
+        """The lower end of the interval."""
+
+    @property
+    def ucb(self) -> float:
+        """The upper end of the interval."""
+
+
+class Suggested(NamedTuple):
+    """A result with the 90% interval of a result that the model gave when it suggested the point."""
+
+    value: float
+    lcb: float
+    ucb: float
+
+
+class Errors(NamedTuple):
+    """Mean absolute errors of predictions; None beyond floating point."""
+
+    of_model: float | None
+    of_median: float | None
+    """The error if each result is predicted by the median of the others."""
+
+    @property
+    def are_poor(self) -> bool:
+        """Whether the model predicts hardly better than the median."""
+        return None not in self and (self.of_model or 0.0) >= POOR * (self.of_median or 0.0)
+
+
+class Judged(NamedTuple):
+    """What a verdict is based on."""
+
+    results: int
+    """The number of results that the model uses."""
+    items: Sequence[ValidationItem]
+    """Leave-one-out predictions."""
+    counted: Sequence[ValidationItem]
+    """Those of the items that no repetition predicts or, without any, all."""
+    suggested: Sequence[Suggested]
+    """The predictions of results with the suggestions of their points."""
+    errors: Errors
+    """Of the counted items."""
+
+
+def verdict(found: Judged, fewest: int, quantity: Quantity, of: str = "") -> Verdict:
+    """Return whether a model can be trusted.
+
+    Args:
+        found: its predictions.
+        fewest: the number of results from which one can rely on a model.
+        quantity: the metric, with its unit and natural bounds.
+        of: what the model is of, if there are several, such as " of the cost".
+    """
+    if found.results < fewest or len(found.counted) < MIN_RESULTS:
+        return without_verdict("too_few_results", of, fewest - found.results)
+    is_wide = _are_wide(found, quantity)
+    code: VerdictCode = "reliable"
+    if found.errors.are_poor:
+        code = "poor_predictions"
+    elif is_wide:
+        code = "wide_intervals"
+    elif any(is_too_narrow(_inside(each), len(each)) for each in (found.counted, found.suggested)):
+        code = "too_sure"
+    left = "" if len(found.items) == found.results else f" (of {found.results}, only {len(found.items)} are judged)"
+    told = [
+        ANSWERS[code].format(of=of),
+        f"From the other results, it predicts {_share(found.counted)} in its 90% intervals{left}.",
+    ]
+    if found.suggested:
+        told.append(f"With the suggestions, before the results were known, it predicted {_share(found.suggested)}.")
+    if is_wide:
+        told.append("This is no merit: the intervals are nearly as wide as the range of all results.")
+    if None not in found.errors:
+        off, of_median = (in_points(difference(each or 0.0), quantity.unit) for each in found.errors)
+        told.append(f"It is off by {off} on average; guessing the median would be off by {of_median}.")
+    repeated = len(found.items) - len(found.counted)
+    if repeated:
+        told.append(f"{repeated} results at repeated points do not count, since they predict each other.")
+    return Verdict(
+        code=code,
+        level=LEVELS[code],
+        text=" ".join(told),
+        suggested=len(found.suggested),
+        suggested_inside=_inside(found.suggested),
+    )
+
+
+def without_verdict(reason: NoValidation, of: str = "", missing: int = 0) -> Verdict:
+    """Return that it is unknown whether a model can be trusted; ``of`` as in ``verdict``. ``missing`` is the number of
+    results that the model still needs; if it needs none, too many of them are repetitions."""
+    needed = f"it needs {missing} more result{'' if missing == 1 else 's'}"
+    if missing <= 0:
+        needed = f"it needs results at {MIN_RESULTS} points that were not repeated"
+    text = NO_VERDICT[reason].format(of=of, needed=needed)
+    return Verdict(code=reason, level=LEVELS[reason], text=text, suggested=0, suggested_inside=0)
+
+
+def is_too_narrow(inside: int, count: int) -> bool:
+    """Return whether the share of results inside their 90% intervals is more than three standard deviations below
+    90%."""
+    return count > 0 and inside / count < 0.9 - 3.0 * math.sqrt(0.9 * 0.1 / count)
+
+
+def _are_wide(found: Judged, quantity: Quantity) -> bool:
+    """Return whether most intervals, within the natural bounds, are nearly as wide as the range of all results."""
+    values = [each.value for each in found.items]
+    widths = sorted(quantity.within(each.ucb) - quantity.within(each.lcb) for each in found.counted)
+    return widths[len(widths) // 2] >= WIDE * (max(values) - min(values))
+
+
+def _inside(found: Sequence[InInterval]) -> int:
+    return sum(each.lcb <= each.value <= each.ucb for each in found)
+
+
+def _share(found: Sequence[InInterval]) -> str:
+    """Return how many results lie in their intervals, and how many should."""
+    return f"{_inside(found)} of {len(found)} ({math.floor(0.9 * len(found) + 0.5)} expected)"
