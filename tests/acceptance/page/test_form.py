@@ -332,6 +332,7 @@ def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: st
         expect(page.locator("a.tag")).to_have_text("owner: Ada")
         page.get_by_role("button", name="Budget").click()
         dialog.get_by_label("Tags, one per line").fill("")
+        dialog.get_by_label("Maximum number of unfinished trials").fill("3")
         dialog.get_by_role("button", name="Save").click()
         expect(saved).to_be_visible()
         after = checked(api.get("/v1/studies/told"))
