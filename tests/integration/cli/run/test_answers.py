@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,7 +104,7 @@ def test_lines_that_are_no_reports_cost_nothing_but_themselves(
     assert states(study) == ["completed"]
 
 
-NO_RESULTS: list[tuple[str, tuple[str, ...], str]] = [
+NO_RESULTS: list[Any] = [
     ("true", (), "its standard output is empty, and it wrote no file $ADABKB_RESULT"),
     ("echo 3 apples", (), "the last line of standard output is '3 apples', neither a number nor JSON such as"),
     pytest.param("echo true", (), "the last line of standard output is 'true', neither", marks=pytest.mark.long),
