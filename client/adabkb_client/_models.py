@@ -777,7 +777,7 @@ class Recommendation(Record):
     model: Estimate | None
     """The evaluated point that the model expects to be best; ``model.parameters`` is the point. For a context, and in
     a study with a baseline, it need not have been evaluated. With outcome constraints, it satisfies them with
-    ``required_probability``. None with too few results to rely on the model: see ``reason``."""
+    ``required_probability``. None before the first result: see ``reason``."""
     observed: Best | None
     """The best result as it was measured; None before the first result."""
     gap: float | None
@@ -785,11 +785,11 @@ class Recommendation(Record):
     required_probability: float | None = None
     """The required probability that the model's point satisfies all outcome constraints."""
     reason: str | None = None
-    """Why ``model`` is None: "no_results", "too_few_results" (fewer than the model needs), "several_objectives",
-    "context_needed" (the best point depends on the context), "model_loading" (the server has just started),
-    "model_busy" (no answer in time; ask again) or "model_failed" (``study.info().model["error"]`` says why). Or why the
-    points may violate the outcome constraints: "nothing_feasible" (no result satisfies them; the points come closest)
-    or "nothing_certain" (no evaluated point has the required probability)."""
+    """Why ``model`` is None: "no_results", "several_objectives", "context_needed" (the best point depends on the
+    context), "model_loading" (the server has just started), "model_busy" (no answer in time; ask again) or
+    "model_failed" (``study.info().model["error"]`` says why). Or why one should not rely on the points:
+    "too_few_results" (fewer than the model needs), "nothing_feasible" (no result satisfies the outcome constraints; the
+    points come closest) or "nothing_certain" (no evaluated point has the required probability)."""
     front: tuple[FrontEstimate, ...] = ()
     """With several objectives: the points that no other evaluated point dominates, according to the model."""
 

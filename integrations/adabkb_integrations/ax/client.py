@@ -110,21 +110,17 @@ class Client:
         self.study.fail(trial_index, "marked as failed")
 
     def get_best_parameterization(self) -> tuple[dict[str, Any], dict[str, tuple[float, float]], int | None, str]:
-        """Return the recommended parameters, the model's mean and variance there, its trial and the study's name. With
-        too few results to rely on the model, these are the parameters of the best result.
+        """Return the recommended parameters, the model's mean and variance there, its trial and the study's name.
 
         Raises:
             RuntimeError: there is no result yet.
         """
         found = self.study.recommendation()
-        best = found.observed if found.model is None else found.model
-        if best is None:
+        if found.model is None:
             raise RuntimeError("no trial is complete yet")
-        (there,) = self.study.predict([best.parameters])
-        assert there.mean is not None
-        assert there.std is not None
+        predicted = {self._metric: (found.model.mean, found.model.std**2)}
         number = found.observed.trial if found.observed is not None else None
-        return dict(best.parameters), {self._metric: (there.mean, there.std**2)}, number, self.study.id
+        return dict(found.model.parameters), predicted, number, self.study.id
 
 
 def _bound(text: str) -> OutcomeConstraint:

@@ -29,8 +29,8 @@ from adabkb_service.cli.values import (
 DATA = "data:"
 REASONS = {
     "context_needed": "The best point depends on the context; give it: --context NAME=VALUE, or --context latest.",
-    "too_few_results": "There are too few results to rely on the model, so its point is missing; adabkb study "
-    "assessment says how many more are needed.",
+    "too_few_results": "There are too few results to rely on the model's point; adabkb study assessment says how many "
+    "more are needed.",
     "nothing_feasible": "No result satisfies all outcome constraints; these points come closest.",
     "nothing_certain": "No evaluated point satisfies all outcome constraints with the required probability; the "
     "model's point is the most likely to.",

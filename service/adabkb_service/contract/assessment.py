@@ -100,8 +100,9 @@ class Outlook(Answer):
     fewest: Annotated[
         int | None,
         Field(
-            description="number of results that the model needs: with fewer, there is no gap, no recommended point, "
-            "and no importance; null if this does not depend on their number, or if the model does not answer"
+            description="number of results that the model needs: with fewer, there is no gap and no importance, and "
+            "the recommended point is not reliable; null if this does not depend on their number, or if the model does "
+            "not answer"
         ),
     ]
     noise: Annotated[

@@ -70,7 +70,7 @@ class ModelRecommendation(Sparse, Answer):
 class Recommendation(Sparse, Answer):
     """The best point according to the model, and the best observation; in a study with context parameters, those for
     the context of the request. Both are null before the first result, with several objectives, and if the request lacks
-    the context. With too few results to rely on the model, its point is null."""
+    the context."""
 
     model: ModelRecommendation | None
     observed: Best | None
@@ -88,13 +88,13 @@ class Recommendation(Sparse, Answer):
     reason: Annotated[
         RecommendationReason | None,
         Field(
-            description="why `model` is null. no_results: there are no results yet; too_few_results: fewer than the "
-            "model needs, `outlook.fewest` of the assessment; several_objectives: the study has "
+            description="why `model` is null. no_results: there are no results yet; several_objectives: the study has "
             "a front instead; context_needed: the best point depends on the context, which the request lacks; "
             "model_loading: the server has just started; model_busy: the model did not answer in time; model_failed: "
-            "see model.error of the study. Otherwise, why the points may violate outcome constraints. "
-            "nothing_feasible: no result satisfies all of them; nothing_certain: according to the model, no evaluated "
-            "point has the required probability"
+            "see model.error of the study. Otherwise, why one should not rely on the points. too_few_results: there "
+            "are fewer results than the model needs, `outlook.fewest` of the assessment; nothing_feasible: no result "
+            "satisfies all outcome constraints; nothing_certain: according to the model, no evaluated point has the "
+            "required probability"
         ),
     ] = None
 

@@ -156,18 +156,9 @@ def model_stats(model: Model) -> dict[str, Any]:
     return {**model.stats(), "learned": model.learned}
 
 
-def has_few_results(model: Model) -> bool:
-    """Whether the model has fewer results than it needs to be relied on: recommendations and importances are then left
-    out. False if this does not depend on their number."""
-    fewest = model.policy.fewest_results(model.state)
-    return fewest is not None and model.policy.report(model.state).observations < fewest
-
-
 def recommended(model: Model, feasible: float, tolerance: float) -> tuple[Recommended | None, float | None]:
     """The recommended point and the gap. The point is the evaluated point with the best posterior mean or, with a
-    baseline, one that is almost as good and closer to the baseline. It is None with too few results."""
-    if has_few_results(model):
-        return None, model.stats()["gap"]
+    baseline, one that is almost as good and closer to the baseline. It is None before the first result."""
     found = model.policy.recommend(model.state, feasible)
     return _recommended(model, found, {}, feasible, tolerance), model.stats()["gap"]
 
@@ -175,8 +166,6 @@ def recommended(model: Model, feasible: float, tolerance: float) -> tuple[Recomm
 def recommended_within(model: Model, fixed: Point, feasible: float, tolerance: float) -> Recommended | None:
     """As ``recommended``, but with fixed parameter values and without the gap. The point need not have been
     evaluated."""
-    if has_few_results(model):
-        return None
     found = model.policy.recommend_within(model.state, Slice(model.dataset.space, fixed), feasible)
     return _recommended(model, found, fixed, feasible, tolerance)
 

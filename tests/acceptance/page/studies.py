@@ -49,9 +49,9 @@ def hostile(api: httpx.Client) -> None:
     ]
     definition = {"id": "hostile", "direction": "maximize", "parameters": parameters, "tags": {HOSTILE: HOSTILE}}
     checked(api.post("/v1/studies", json={**definition, "seed": 1}))
-    for number in range(1, 7):
+    for number in range(1, 11):  # so many results that all charts are drawn
         checked(api.post("/v1/studies/hostile/suggest", json={"worker": HOSTILE}))
-        told = {"value": number} if number < 6 else {"state": "failed", "reason": HOSTILE}
+        told = {"state": "failed", "reason": HOSTILE} if number == 6 else {"value": number}
         checked(api.post("/v1/studies/hostile/observe", json={"trial": number, **told}))
     checked(api.patch("/v1/studies/hostile/trials/1", json={"attributes": {HOSTILE: HOSTILE}}))
     checked(api.patch("/v1/studies/hostile/observations/2", json={"value": 2.5, "reason": HOSTILE}))

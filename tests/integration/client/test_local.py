@@ -46,7 +46,8 @@ def clients(database: Path, count: int) -> Iterator[list[Client]]:
 
 def server_process() -> psutil.Process:
     """The server that this process has started."""
-    (found,) = [each for each in psutil.Process().children() if "serve" in each.cmdline()]
+    children = [each for each in psutil.Process().children() if each.status() != psutil.STATUS_ZOMBIE]
+    (found,) = [each for each in children if "serve" in each.cmdline()]
     return found
 
 

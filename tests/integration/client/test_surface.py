@@ -49,8 +49,8 @@ SURFACE = """
     ParameterImportance ParameterInfo Parameters PartitionCell PatienceRule PlateBudget Plates PreconditionFailed
     Prediction Progress Quantity Recommendation ResultItem ResultKept RowError RunReport Slice SliceAxis Stop Study
     StudyChanges StudyComplete StudyInfo StudyObjective StudySettings StudySummary Trial TrialState Unauthorized
-    Unavailable UnexpectedAnswer Validation ValidationItem Webhook WorkerDied WorkerLost WrongFunction WrongResult
-    verify_webhook
+    Unavailable UnexpectedAnswer Validation ValidationItem Verdict Webhook WorkerDied WorkerLost WrongFunction
+    WrongResult verify_webhook
 """
 
 

@@ -541,7 +541,7 @@ def test_nothing_that_the_model_has_learned_is_shown_before_there_are_enough_res
     assert early.outlook.fewest == 12
     assert early.progress.best == point.observed is not None
     assert (early.progress.expected, early.progress.repeat_std, early.progress.repetition) == (None, None, None)
-    assert (point.model, point.reason, point.gap) == (None, "too_few_results", None)
+    assert (point.model is None, point.reason, point.gap) == (False, "too_few_results", None)
     assert (importance(running, "s").parameters, importance(running, "s").reason) == ([], "too_few_results")
     assert early.verdicts[""].text.endswith(" trust the model: it needs 1 more result.")
     assert early.findings is not None

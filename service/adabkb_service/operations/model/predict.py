@@ -14,7 +14,8 @@ from adabkb_service.contract import model as answers
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Best
 from adabkb_service.contract.context import context_of
-from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.stored import StoredDefinition, definition_of
+from adabkb_service.engine.auto.domain.domain import Domain
 from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.errors import ModelCannotFold, Unavailable
 from adabkb_service.inference.proposals import Expected, Recommended
@@ -41,9 +42,9 @@ def recommendation(
 ) -> answers.Recommendation:
     """Return the best point according to the model and the best observation.
 
-    The model's point is None if there are too few results to rely on it, or if the model does not answer. Both points
-    are None with several objectives (the answer then has the model's front), and if the study needs a context and none
-    is known.
+    The model's point is None if the model does not answer. With too few results to rely on it, the answer says so.
+    Both points are None with several objectives (the answer then has the model's front), and if the study needs a
+    context and none is known.
 
     Args:
         service: the running service.
@@ -82,19 +83,15 @@ def recommendation(
         if study.observations:
             reason = model_reason(service, study, error)
     else:
-        if found is not None:
-            by_model = render.recommended(found)
-        elif study.observations and isinstance(definition.algorithm, AutoProfile):
-            reason = "too_few_results"
+        by_model = None if found is None else render.recommended(found)
     observed = render.best(study) if known is None else _observed(service, study, known)
-    is_constrained = bool(definition.outcome_constraints)
+    caution = _caution(study, definition, by_model, observed, required)
     return answers.Recommendation(
         model=by_model,
         observed=observed,
         gap=render.gap(study, gap),
-        required_probability=required if is_constrained else None,
-        reason=(_constraint_reason(by_model, observed, required) if is_constrained else None)
-        or (reason if by_model is None else None),
+        required_probability=required if definition.outcome_constraints else None,
+        reason=caution or (reason if by_model is None else None),
     )
 
 
@@ -127,11 +124,21 @@ def model_reason(service: Service, study: StudyRow, error: Unavailable) -> answe
     return "model_failed" if study.model_error or isinstance(error, ModelCannotFold) else "model_busy"
 
 
-def _constraint_reason(
-    by_model: answers.ModelRecommendation | None, observed: Best | None, required: float
+def _caution(
+    study: StudyRow,
+    definition: StoredDefinition,
+    by_model: answers.ModelRecommendation | None,
+    observed: Best | None,
+    required: float,
 ) -> answers.RecommendationReason | None:
-    """Return why a recommendation may not satisfy the outcome constraints: the best observation does not, or the
-    model's point does with less than the required probability. Otherwise None."""
+    """Return why one should not rely on a recommendation: there are too few results; or the outcome constraints may be
+    violated, since the best observation violates them, or the model's point satisfies them with less than the required
+    probability. Otherwise None."""
+    is_auto = isinstance(definition.algorithm, AutoProfile)
+    if by_model is not None and is_auto and study.observations < Domain(definition.space()).fewest_results:
+        return "too_few_results"
+    if not definition.outcome_constraints:
+        return None
     if observed is not None and not observed.feasible:
         return "nothing_feasible"
     probability = None if by_model is None else by_model.feasible_probability

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.history import Event
+from adabkb_service.contract.model import ModelRecommendation
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.quantities import OBJECTIVE, with_unit
 from adabkb_service.operations.reports.edits_in_words import edits
@@ -47,7 +48,7 @@ MAX_WORKERS = 6
 """The maximum number of workers that a summary names."""
 REASONS = {
     "no_results": "There are no results yet.",
-    "too_few_results": "There are too few results to rely on the model, so its point is missing.",
+    "too_few_results": "There are too few results to rely on the model.",
     "context_needed": "The best point depends on the context. Give a context to see it.",
     "nothing_feasible": "No result satisfies all bounds yet: these points come closest.",
     "nothing_certain": "Some results satisfy all bounds, but the model is not sure enough of any evaluated point.",
@@ -119,14 +120,20 @@ def headline(report: StudyReport) -> Headline | None:
 
 
 def recommended(report: StudyReport) -> Headline | None:
-    """Return what the model expects at the recommended point; None if the model gives none, and with several
-    objectives."""
-    study, model = report.study, report.recommendation.model
+    """Return what the model expects at the recommended point; None if the model gives none or has too few results, and
+    with several objectives."""
+    study, model = report.study, _model(report)
     if model is None or study.objectives:
         return None
     value, _, found = wording.expected(study, None, model).partition(" (")
     ends = f"{found.removesuffix(')')} on average" if found else ""
     return Headline(value, expectation(report), _conditions(study, model.parameters), range=ends)
+
+
+def _model(report: StudyReport) -> ModelRecommendation | None:
+    """Return the recommended point; None if there are too few results to rely on it."""
+    found = report.recommendation
+    return None if found.reason == "too_few_results" else found.model
 
 
 def expectation(report: StudyReport) -> str:
@@ -184,7 +191,7 @@ def best_points(report: StudyReport) -> Table:
 
 
 def _by_model(report: StudyReport) -> tuple[answers.Parameters | None, dict[str, str]]:
-    study, model = report.study, report.recommendation.model
+    study, model = report.study, _model(report)
     if model is None:
         return None, {}
     texts = {name: wording.expected(study, name, at) for name, at in (model.metrics or {}).items()}

@@ -36,6 +36,7 @@ def run(address: str) -> Callable[..., str]:
     """Return a function that runs a shell script for each trial of a study, and returns the output of the command."""
 
     def run(study: Study, script: str, *options: str, code: int = 0) -> str:
-        return adabkb("run", study.id, "--url", address, *options, "--", "sh", "-c", script, code=code)
+        server = () if "--url" in options else ("--url", address)
+        return adabkb("run", study.id, *server, *options, "--", "sh", "-c", script, code=code)
 
     return run

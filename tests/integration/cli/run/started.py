@@ -20,7 +20,8 @@ Run = Callable[..., str]
 @contextmanager
 def started(address: str, study: Study, script: str, *options: str) -> Iterator[subprocess.Popen[str]]:
     """Start the command as a separate process, to which a test can send signals. Kill it at the end."""
-    options = ("--grace", str(TIMEOUT_SECONDS), *options)
+    if "--grace" not in options:
+        options = ("--grace", str(TIMEOUT_SECONDS), *options)
     command = [*ADABKB, "run", study.id, "--url", address, *options, "--", "sh", "-c", script]
     there = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, env=there, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
