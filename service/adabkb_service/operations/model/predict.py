@@ -88,13 +88,14 @@ def recommendation(
             reason = "too_few_results"
     observed = render.best(study) if known is None else _observed(service, study, known)
     is_constrained = bool(definition.outcome_constraints)
+    is_too_early = by_model is None and reason == "too_few_results"
+    doubt = _constraint_reason(by_model, observed, required) if is_constrained and not is_too_early else None
     return answers.Recommendation(
         model=by_model,
         observed=observed,
         gap=render.gap(study, gap),
         required_probability=required if is_constrained else None,
-        reason=(_constraint_reason(by_model, observed, required) if is_constrained else None)
-        or (reason if by_model is None else None),
+        reason=doubt or (reason if by_model is None else None),
     )
 
 
