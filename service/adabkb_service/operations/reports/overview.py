@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -52,6 +52,7 @@ class StudyLine:
     state: str
     """The state, or ``ending`` if the study issues no more new points, but has trials without a result."""
     course: Course
+    """The records, without the results that the others contradict."""
     owner: str | None
     """None if no token is required, or if the study has no owner."""
     is_doubted: bool
@@ -121,17 +122,15 @@ class Overview:
 
     def _line(self, connection: Connection, study: overview.ListedStudy, owner: str | None) -> StudyLine:
         course = self._records.course(connection, study)
-        outliers, best = set(study.outliers or ()), course.found[-1][0] if course.found else None
+        outliers, best = frozenset(study.outliers or ()), course.found[-1][0] if course.found else None
         is_doubted = best in outliers
         if study.best is not None and study.objective is not None:
             quantity = Quantity.model_validate(study.objective)
             is_doubted = is_doubted or quantity.is_impossible(study.best, study.direction)
-        repeated = None
-        if best is not None and study.best is not None and study.observations <= MAX_SOUGHT:
-            trial = observations.get(connection, study.id, best).trial
-            repeated = result_table.at_best(connection, study.id, trial, study.best)
-        shown = replace(course, found=[each for each in course.found if each[0] not in outliers])
-        return StudyLine(study, _state(study), shown, owner, is_doubted, repeated)
+        repeated = self._records.repeated(connection, study) if study.observations <= MAX_SOUGHT else None
+        if any(number in outliers for number, _ in course.found):
+            course = self._records.course(connection, study, outliers)
+        return StudyLine(study, _state(study), course, owner, is_doubted, repeated)
 
     def table(
         self,
