@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, Text, case, cast, func, or_, s
 from adabkb_service.storage.rows import EventRow, ObservationRow, StudyState, TrialRow, places_on
 from adabkb_service.storage.tables import events, observations, reports, studies, trials
 
-UNKNOWN = (None,) * 5
+UNKNOWN = (None,) * 6
 """The trial columns of a result without a trial."""
 
 
@@ -31,6 +31,7 @@ class ResultRow:
     expected: dict[str, float] | None
     worker: str | None
     cell: str | None
+    suggested_at: datetime | None
     gap: float | None
     """The gap when the trial was suggested; None if it was not known."""
 
@@ -233,9 +234,8 @@ def _results(connection: Connection, study_id: str, kept: Sequence[int] | None) 
         query = query.where(observations.c.seq.in_(kept))
     found = [ObservationRow(*row) for row in connection.execute(query)]
     numbers = [row.trial for row in found if row.trial is not None]
-    known = select(
-        trials.c.number, trials.c.phase, trials.c.origin, trials.c.expected, trials.c.worker, trials.c.cell
-    ).where(
+    names = ("number", "phase", "origin", "expected", "worker", "cell", "created_at")
+    known = select(*(trials.c[name] for name in names)).where(
         trials.c.study_id == study_id, trials.c.number.in_(numbers)
     )
     of_trials: dict[int | None, Sequence[Any]] = {number: columns for number, *columns in connection.execute(known)}
@@ -245,8 +245,8 @@ def _results(connection: Connection, study_id: str, kept: Sequence[int] | None) 
     gaps: dict[int | None, float | None] = {row.trial: row.gap for row in connection.execute(suggested)}
     made = []
     for row in found:
-        phase, origin, expected, worker, cell = of_trials.get(row.trial, UNKNOWN)
-        made.append(ResultRow(row, phase, origin, expected, worker, cell, gaps.get(row.trial)))
+        phase, origin, expected, worker, cell, suggested_at = of_trials.get(row.trial, UNKNOWN)
+        made.append(ResultRow(row, phase, origin, expected, worker, cell, suggested_at, gaps.get(row.trial)))
     return made
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import product
 from typing import Any
 
@@ -181,12 +182,15 @@ class Overview:
             sample = sampled(study.observations, self._most_results)
             rows = overview.thinned(connection, study_id, study.observations, self._most_results, sample)
             best = self._records.of(connection, study)
-        definition = definition_of(study.definition)
-        space = definition.space()
+            definition = definition_of(study.definition)
+            space, since, fewest = definition.space(), None, 0
+            if isinstance(definition.algorithm, AutoProfile):
+                fewest = Domain(space).fewest_results
+                since = result_table.moment_of(connection, study_id, fewest)
         results = [{**_result(row, definition, space), "is_sampled": row.observation.seq in sample} for row in rows]
-        if isinstance(definition.algorithm, AutoProfile):
-            fewest = Domain(space).fewest_results
-            results = [each if each["seq"] > fewest else {**each, "expected": None} for each in results]
+        for row, each in zip(rows, results, strict=True):
+            if fewest and (each["seq"] <= fewest or not _is_since(row.suggested_at, since)):
+                each["expected"] = None
         _remove_gaps(results, best, definition)
         return {"count": study.observations, "results": results, "records": best}
 
@@ -376,6 +380,10 @@ def _line(
     seq, same = row.result.seq, repeats.get(row.result.seq)
     is_repeat = trial is not None and trial.origin == "queued" and same is not None and seq != same.first
     return Line(trial, render.observation(row.result, definition, space), seq in corrected, same, is_repeat)
+
+
+def _is_since(moment: datetime | None, since: datetime | None) -> bool:
+    return moment is not None and since is not None and moment >= since
 
 
 def _state(study: overview.ListedStudy) -> str:
