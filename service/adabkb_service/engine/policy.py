@@ -199,6 +199,11 @@ class Policy(ABC, Generic[C, S]):
         supported."""
         return None
 
+    def left_out_as_of_checkpoint(self, state: S) -> LeftOut | None:
+        """As ``left_out``. If that takes long with many results, the predictions may be of fewer results, but depend
+        only on the state. By default those of ``left_out``."""
+        return self.left_out(state)
+
     def finish_probability(
         self,
         state: S,  # noqa: ARG002

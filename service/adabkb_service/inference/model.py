@@ -326,7 +326,8 @@ class Model:
         }
 
     def _outliers(self) -> list[int]:
-        """The numbers of the results that the others contradict, computed once for the current results. Empty with
+        """The numbers of the results that the others contradict, computed once for the current results. With many
+        results, the latest ones are not judged yet, since each answer of the model has these numbers. Empty with
         several objectives, which have no best result."""
         if self.dataset.objective is not None:
             return []
@@ -335,7 +336,7 @@ class Model:
         return self.outliers[1]
 
     def _outliers_now(self) -> list[int]:
-        judged = self.policy.left_out(self.state)
+        judged = self.policy.left_out_as_of_checkpoint(self.state)
         if judged is None:
             return []
         numbers = np.array(self.dataset.numbers())[judged.rows]

@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, Text, case, cast, func, or_, s
 from adabkb_service.storage.rows import EventRow, ObservationRow, StudyState, TrialRow, places_on
 from adabkb_service.storage.tables import events, observations, reports, studies, trials
 
-UNKNOWN = (None,) * 5
+UNKNOWN = (None,) * 6
 """The trial columns of a result without a trial."""
 
 
@@ -31,6 +31,7 @@ class ResultRow:
     expected: dict[str, float] | None
     worker: str | None
     cell: str | None
+    suggested_at: datetime | None
     gap: float | None
     """The gap when the trial was suggested; None if it was not known."""
 
@@ -233,9 +234,10 @@ def _results(connection: Connection, study_id: str, kept: Sequence[int] | None) 
         query = query.where(observations.c.seq.in_(kept))
     found = [ObservationRow(*row) for row in connection.execute(query)]
     numbers = [row.trial for row in found if row.trial is not None]
-    known = select(
-        trials.c.number, trials.c.phase, trials.c.origin, trials.c.expected, trials.c.worker, trials.c.cell
-    ).where(trials.c.study_id == study_id, trials.c.number.in_(numbers))
+    names = ("number", "phase", "origin", "expected", "worker", "cell", "created_at")
+    known = select(*(trials.c[name] for name in names)).where(
+        trials.c.study_id == study_id, trials.c.number.in_(numbers)
+    )
     of_trials: dict[int | None, Sequence[Any]] = {number: columns for number, *columns in connection.execute(known)}
     suggested = select(events.c.trial, events.c.payload["gap"].as_float().label("gap")).where(
         events.c.study_id == study_id, events.c.trial.in_(numbers), events.c.kind == "suggested"
@@ -243,33 +245,42 @@ def _results(connection: Connection, study_id: str, kept: Sequence[int] | None) 
     gaps: dict[int | None, float | None] = {row.trial: row.gap for row in connection.execute(suggested)}
     made = []
     for row in found:
-        phase, origin, expected, worker, cell = of_trials.get(row.trial, UNKNOWN)
-        made.append(ResultRow(row, phase, origin, expected, worker, cell, gaps.get(row.trial)))
+        phase, origin, expected, worker, cell, suggested_at = of_trials.get(row.trial, UNKNOWN)
+        made.append(ResultRow(row, phase, origin, expected, worker, cell, suggested_at, gaps.get(row.trial)))
     return made
 
 
-def records(connection: Connection, study_id: str, *, maximize: bool, after: int) -> list[tuple[int, float]]:
+def records(
+    connection: Connection, study_id: str, *, maximize: bool, after: int, without: Set[int] = frozenset()
+) -> list[tuple[int, float]]:
     """(seq, value) of each result with a seq above ``after`` that is better than all earlier ones above ``after``.
-    Excluded results and those without a value do not count."""
+    Excluded results, those without a value and those with the numbers ``without`` do not count."""
     value = observations.c.value
     best = func.max(value) if maximize else func.min(value)
     before = best.over(order_by=observations.c.seq, rows=(None, -1)).label("before")
-    later = observations.c.study_id == study_id, observations.c.seq > after
-    counting = *later, observations.c.excluded.is_(False), value.is_not(None)
-    found = select(observations.c.seq, value, before).where(*counting).subquery()
+    counting = _counting(study_id, after, without)
+    found = select(observations.c.seq, value, before).where(*counting, value.is_not(None)).subquery()
     better = found.c.value > found.c.before if maximize else found.c.value < found.c.before
     query = select(found.c.seq, found.c.value).where(or_(found.c.before.is_(None), better)).order_by(found.c.seq)
     return [(seq, value) for seq, value in connection.execute(query)]
 
 
-def worst(connection: Connection, study_id: str, *, maximize: bool, after: int) -> float | None:
-    """The worst value of the results with a seq above ``after``; None without one. Excluded results do not count."""
+def worst(
+    connection: Connection, study_id: str, *, maximize: bool, after: int, without: Set[int] = frozenset()
+) -> float | None:
+    """The worst value of the results with a seq above ``after``; None without one. Excluded results and those with the
+    numbers ``without`` do not count."""
     value = observations.c.value + 0.0  # for the column itself, its index would be read from its end
-    query = select(func.min(value) if maximize else func.max(value)).where(
-        observations.c.study_id == study_id, observations.c.seq > after, observations.c.excluded.is_(False)
-    )
+    query = select(func.min(value) if maximize else func.max(value)).where(*_counting(study_id, after, without))
     found: float | None = connection.execute(query).scalar_one()
     return found
+
+
+def _counting(study_id: str, after: int, without: Set[int]) -> list[ColumnElement[bool]]:
+    """The conditions for a result of a study that is not excluded, has a seq above ``after``, and is not one of
+    ``without``."""
+    counting = [observations.c.study_id == study_id, observations.c.seq > after, observations.c.excluded.is_(False)]
+    return [*counting, observations.c.seq.not_in(sorted(without))] if without else counting
 
 
 def recent_trials(connection: Connection, study_id: str, limit: int) -> list[TrialRow]:

@@ -363,6 +363,14 @@ def count_before(connection: Connection, study_id: str, moment: datetime) -> int
     return connection.scalar(select(func.count()).select_from(observations).where(*counted)) or 0
 
 
+def moment_of(connection: Connection, study_id: str, count: int) -> datetime | None:
+    """Return when the ``count``-th of the results that are not excluded was stored; None if there are fewer. A
+    suggestion that is not older was made with at least that many results."""
+    columns = observations.c
+    query = select(columns.observed_at).where(columns.study_id == study_id, columns.excluded.is_(False))
+    return connection.scalar(query.order_by(columns.seq).offset(max(0, count - 1)).limit(1))
+
+
 def repeating(connection: Connection, study_id: str, numbers: Sequence[int]) -> set[int]:
     """Return the numbers of those given trials at whose points there are results."""
     mine = trials.c.study_id == study_id, trials.c.number.in_(numbers)

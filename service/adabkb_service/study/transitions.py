@@ -289,7 +289,8 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
     if trial.state == "completed":  # a replicate
         return changed
     if trial.state == "stopped":  # the early-stopping rule uses the last report as the result
-        return {**changed, **_moved(rows, trial, value=row.value, metrics=row.metrics)}
+        told = {"value": row.value, "metrics": row.metrics, "reported_by": row.reported_by}
+        return {**changed, **_moved(rows, trial, **told)}
     outcome = {"value": row.value, "metrics": row.metrics, "seconds": row.seconds, "reported_by": row.reported_by}
     finished = {"state": "completed", **outcome, "reason": None, "finished_at": event.created_at}
     changed |= _moved(rows, trial, **finished)

@@ -85,6 +85,16 @@ def test_result_names_who_reported_it_everywhere(people: People) -> None:
     assert "reported_by" not in ann.get("/v1/studies/told/trials/2").json()
 
 
+def test_result_of_a_trial_stopped_by_patience_names_who_reported_its_last_value(people: People) -> None:
+    ann, rule = people["ann"], {"rule": "patience", "max_steps": 9, "no_gain_for": 2}
+    ann.post("/v1/studies", json={**DEFINITION, "id": "patient", "early_stopping": rule})
+    ann.post("/v1/studies/patient/suggest")
+    for step, value in ((1, 2.0), (3, 2.5)):
+        ann.post("/v1/studies/patient/trials/1/reports", json={"step": step, "value": value, "attempt": 1})
+    (trial,) = ann.get("/v1/studies/patient/trials").json()["items"]
+    assert (trial["state"], trial["value"], trial.get("reported_by")) == ("stopped", 2.5, "ann")
+
+
 def test_log_and_report_name_who_changed_a_study(people: People) -> None:
     ann, bob = people["ann"], people["bob"]
     ann.post("/v1/studies", json={**DEFINITION, "id": "named"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -10,9 +12,10 @@ from adabkb_service.contract.quantities import Quantity
 from adabkb_service.operations.model.analysis import validation
 from adabkb_service.operations.model.assessment import assessment
 from adabkb_service.operations.model.verdict import Errors, Judged, Suggested, verdict
+from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
-from tests.integration.operations.conftest import definition
+from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, observe, observe_batch, suggest
 
 PERCENT = Quantity(unit="%", low=0.0, high=100.0)
@@ -70,6 +73,50 @@ def test_verdict_names_what_does_not_count_and_which_model_is_meant() -> None:
     assert "16 of 16 (14 expected) in its 90% intervals (of 900, only 20 are judged)." in judged
     assert "With the suggestions" not in judged
     assert judged.endswith("4 results at repeated points do not count, since they predict each other.")
+
+
+@pytest.mark.parametrize(
+    ("counted", "repeated", "fewest", "points", "text"),
+    [
+        (5, 0, 6, math.inf, "It is too early to say whether you can trust the model: it needs 3 more results."),
+        (7, 0, 6, math.inf, "It is too early to say whether you can trust the model: it needs 1 more result."),
+        (5, 2, 12, math.inf, "It is too early to say whether you can trust the model: it needs 5 more results."),
+        (
+            7,
+            5,
+            9,
+            math.inf,
+            "It is too early to say whether you can trust the model: it needs results at 8 points that ",
+        ),
+        (6, 0, 6, 6.0, "The model cannot be checked: the space has only 6 points, and a check needs results at 8 "),
+    ],
+)
+def test_without_a_verdict_the_results_that_are_missing_are_counted(
+    counted: int, repeated: int, fewest: int, points: float, text: str
+) -> None:
+    all_ = items(counted + repeated, 0)
+    found = verdict(Judged(len(all_), all_, all_[:counted], [], GOOD), fewest, PERCENT, points=points)
+    assert (found.code, found.level) == ("too_few_results", "unknown")
+    assert found.text.startswith(text)
+
+
+@pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)
+def test_predictions_from_too_few_results_are_not_judged(running: Service, clock: ManualClock) -> None:
+    """Eight workers have suggestions that rest on five results; those of later suggestions count."""
+    create(running, definition(direction="maximize", noise_std=0.05))
+    rng = np.random.default_rng(2)
+    points = [{"x": float(rng.uniform(-1, 2)), "y": float(rng.uniform(0.1, 9))} for _ in range(5)]
+    observe_batch(running, "s", [Value(round(-(each["x"] ** 2), 3), parameters=each) for each in points])
+    for trials in (range(1, 9), range(9, 11)):
+        clock.advance(1)
+        for _ in trials:
+            suggest(running, "s", Ask())
+        clock.advance(1)
+        for trial in trials:
+            observe(running, "s", Value(-0.1 * trial, trial))
+    assert validation(running, "s").verdict.suggested == 2
+    known = [each["seq"] for each in Overview(running).history("s")["results"] if each["expected"] is not None]
+    assert known == [14, 15]
 
 
 @pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)

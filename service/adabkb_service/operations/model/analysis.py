@@ -25,10 +25,11 @@ from adabkb_service.errors import FieldError, Invalid, json_pointer, shown
 from adabkb_service.operations.model.front import check_metric
 from adabkb_service.operations.model.in_context import check_same_space
 from adabkb_service.operations.model.predict import row
-from adabkb_service.operations.model.verdict import Errors, Judged, Suggested, verdict, without_verdict
+from adabkb_service.operations.model.verdict import MIN_RESULTS as FEWEST_JUDGED
+from adabkb_service.operations.model.verdict import Errors, Judged, Suggested, too_early, verdict, without_verdict
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.words.labels import Labels
-from adabkb_service.storage import observations, trials
+from adabkb_service.storage import observations, result_table, trials
 from adabkb_service.storage.rows import CellStatus, ObservationRow, TrialRow
 from adabkb_service.study import render
 from adabkb_service.study.contention import repeating
@@ -80,10 +81,13 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
     judged, of = found.judged or [], _of(definition, metric)
     if not isinstance(definition.algorithm, AutoProfile):
         return _without_items(found.results, without_verdict("not_this_system", of), "not_this_system")
-    fewest = Domain(definition.space()).fewest_results
+    domain = Domain(definition.space())
+    fewest, points = domain.fewest_results, domain.whole.size
     if not judged:
-        reason: answers.NoValidation = "too_few_results" if found.results < MIN_RESULTS else "constant"
-        return _without_items(found.results, without_verdict(reason, of, fewest - found.results), reason)
+        if found.results < MIN_RESULTS:
+            missing = max(fewest, FEWEST_JUDGED) - found.results
+            return _without_items(found.results, too_early(missing, of, points), "too_few_results")
+        return _without_items(found.results, without_verdict("constant", of), "constant")
     with service.database.reading() as connection:
         rows = {
             each.seq: each
@@ -91,6 +95,8 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
         }
         numbers = [each.trial for each in rows.values() if each.trial is not None]
         issued = {each.number: each for each in trials.of_numbers(connection, study_id, numbers)}
+        since = result_table.moment_of(connection, study_id, fewest)
+    reliable = {number: each for number, each in issued.items() if since is not None and each.created_at >= since}
     repeated = _repeated(rows.values())
     items = [
         answers.ValidationItem(
@@ -110,7 +116,7 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
         for each in judged
         if each.observation > fewest
         and (row := rows.get(each.observation)) is not None
-        and (interval := _as_suggested(each, row, issued.get(row.trial or 0), metric)) is not None
+        and (interval := _as_suggested(each, row, reliable.get(row.trial or 0), metric)) is not None
     ]
     errors = _errors(counted)
     return answers.Validation(
@@ -126,6 +132,7 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
             fewest,
             Labels.of(definition).quantity(metric or ""),
             of,
+            points,
         ),
     )
 

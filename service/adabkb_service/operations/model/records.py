@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from typing import Any
 
 from cachetools import LRUCache
 from sqlalchemy import Connection
 
 from adabkb_service.contract.stored import is_edited
-from adabkb_service.storage import events, observations, overview, studies
+from adabkb_service.storage import events, observations, overview, result_table, studies
 from adabkb_service.storage.overview import ListedStudy
+from adabkb_service.storage.result_table import Repeats
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study.best import counting, decided, has_several_objectives, merit, rank
 
@@ -39,24 +41,38 @@ class Course:
 _NOTHING = Course(0, 0, [], None)
 
 
+@dataclass(frozen=True, slots=True)
+class _Repeated:
+    """The results at the point of the best one, as of an event of the log."""
+
+    study_seq: int
+    results: int
+    found: Repeats | None
+
+
 class Records:
     """Cache of the records of studies. If the log has only added results since the last call, only the new results are
     read."""
 
     def __init__(self) -> None:
-        self._known: LRUCache[str, Course] = LRUCache(STUDIES)
-        """Incarnation of a study -> its records."""
+        self._known: LRUCache[tuple[str, frozenset[int]], Course] = LRUCache(STUDIES)
+        """Incarnation of a study and the numbers of the results that are left out -> its records."""
+        self._repeated: LRUCache[str, _Repeated] = LRUCache(STUDIES)
+        """Incarnation of a study -> the results at the point of its best one."""
         self._guard = threading.Lock()
 
     def of(self, connection: Connection, study: StudyRow | ListedStudy) -> Found:
         """Return the records of a study. ``connection`` must be in the transaction that read the row."""
         return self.course(connection, study).found
 
-    def course(self, connection: Connection, study: StudyRow | ListedStudy) -> Course:
+    def course(
+        self, connection: Connection, study: StudyRow | ListedStudy, without: frozenset[int] = frozenset()
+    ) -> Course:
         """Return the records of a study, and its worst result. ``connection`` must be in the transaction that read the
-        row."""
+        row. The results with the numbers ``without`` are left out."""
+        key = study.incarnation, without
         with self._guard:
-            known = self._known.get(study.incarnation, _NOTHING)
+            known = self._known.get(key, _NOTHING)
         if known.study_seq == study.study_seq:
             return known
         is_later = known is not _NOTHING and known.study_seq < study.study_seq
@@ -64,34 +80,65 @@ class Records:
             known = _NOTHING
         found, worst = known.found, known.worst
         if known.results < study.observations:
-            later, worst = _later(connection, studies.get(connection, study.id), known)
+            later, worst = _later(connection, studies.get(connection, study.id), known, without)
             found = found + later
         course = Course(study.study_seq, study.observations, found, worst)
         with self._guard:
-            self._known[study.incarnation] = course
+            self._known[key] = course
         return course
 
+    def repeated(self, connection: Connection, study: ListedStudy) -> Repeats | None:
+        """Return the results at the point of the best one; None if it is the only one there. All results are read only
+        if one was added or changed since the last call. ``connection`` must be in the transaction that read the row."""
+        course = self.course(connection, study)
+        if not course.found or study.best is None:
+            return None
+        with self._guard:
+            known = self._repeated.get(study.incarnation)
+        if known is not None and known.study_seq == study.study_seq:
+            return known.found
+        if (
+            known is not None
+            and known.study_seq < study.study_seq
+            and known.results == study.observations
+            and not events.has_changed_results(connection, study.id, known.study_seq)
+        ):
+            found = known.found
+        else:
+            trial = observations.get(connection, study.id, course.found[-1][0]).trial
+            found = result_table.at_best(connection, study.id, trial, study.best)
+        with self._guard:
+            self._repeated[study.incarnation] = _Repeated(study.study_seq, study.observations, found)
+        return found
 
-def _later(connection: Connection, study: StudyRow, known: Course) -> tuple[Found, float | None]:
+
+def _later(
+    connection: Connection, study: StudyRow, known: Course, without: frozenset[int]
+) -> tuple[Found, float | None]:
     """Return the new records among the results after those that are cached, and the worst of all results."""
     if has_several_objectives(study):
         return [], None
     if is_edited(study.definition) or study.definition.get("outcome_constraints"):
-        return _counting(connection, study, known)
+        return _counting(connection, study, known, without)
     maximize = study.definition["direction"] == "maximize"
-    found = overview.records(connection, study.id, maximize=maximize, after=known.results)
-    worst = overview.worst(connection, study.id, maximize=maximize, after=known.results)
+    which: dict[str, Any] = {"maximize": maximize, "after": known.results, "without": without}
+    found = overview.records(connection, study.id, **which)
+    worst = overview.worst(connection, study.id, **which)
     better = [(seq, value) for seq, value in found if _is_better(study, value, known.found)]
     return better, _worse(study, known.worst, worst)
 
 
-def _counting(connection: Connection, study: StudyRow, known: Course) -> tuple[Found, float | None]:
+def _counting(
+    connection: Connection, study: StudyRow, known: Course, without: frozenset[int]
+) -> tuple[Found, float | None]:
     """As ``_later``, for a study where a query cannot select the results that count."""
     found, counts, has_all = list(known.found), counting(study), decided(study)
     after, is_last, worst = known.results, False, known.worst
     while not is_last:
         page = observations.bounded_page(connection, study.id, after, RESULTS_AT_ONCE)
         for row in filter(has_all, filter(counts, page.rows)):
+            if row.seq in without:
+                continue
             violation, _ = rank(study, row.value, row.metrics)
             value = row.value or 0.0  # not None here
             worst = _worse(study, worst, value)

@@ -10,6 +10,8 @@ from adabkb_service.contract.analysis import NoValidation, ValidationItem, Verdi
 from adabkb_service.contract.quantities import Quantity, in_points
 from adabkb_service.operations.words.digits import difference
 
+NoVerdict = Literal["constant", "not_this_system"]
+"""Why a model cannot be checked, with any number of results."""
 MIN_RESULTS = 8
 """The minimum number of results for a verdict."""
 POOR = 0.85
@@ -26,8 +28,12 @@ LEVELS: dict[VerdictCode, Literal["unknown", "low", "medium", "high"]] = {
     "too_sure": "medium",
     "reliable": "high",
 }
-NO_VERDICT: dict[NoValidation, str] = {
-    "too_few_results": "It is too early to say whether you can trust the model{of}: {needed}.",
+TOO_EARLY = "It is too early to say whether you can trust the model{of}: {needed}."
+TOO_SMALL = (
+    "The model{of} cannot be checked: the space has only {points} points, and a check needs results at "
+    f"{MIN_RESULTS} points."
+)
+NO_VERDICT: dict[NoVerdict, str] = {
     "constant": "The model{of} cannot be checked: the results are all equal or too far apart.",
     "not_this_system": "The model{of} cannot be checked: this needs the profile auto.",
 }
@@ -91,7 +97,7 @@ class Judged(NamedTuple):
     """Of the counted items."""
 
 
-def verdict(found: Judged, fewest: int, quantity: Quantity, of: str = "") -> Verdict:
+def verdict(found: Judged, fewest: int, quantity: Quantity, of: str = "", points: float = math.inf) -> Verdict:
     """Return whether a model can be trusted.
 
     Args:
@@ -99,9 +105,12 @@ def verdict(found: Judged, fewest: int, quantity: Quantity, of: str = "") -> Ver
         fewest: the number of results from which one can rely on a model.
         quantity: the metric, with its unit and natural bounds.
         of: what the model is of, if there are several, such as " of the cost".
+        points: the number of points of the space.
     """
     if found.results < fewest or len(found.counted) < MIN_RESULTS:
-        return without_verdict("too_few_results", of, fewest - found.results)
+        has_repetitions = len(found.counted) < len(found.items)
+        counted = found.results if has_repetitions else len(found.counted)
+        return too_early(max(fewest - found.results, MIN_RESULTS - counted), of, points)
     is_wide = _are_wide(found, quantity)
     code: VerdictCode = "reliable"
     if found.errors.are_poor:
@@ -134,14 +143,29 @@ def verdict(found: Judged, fewest: int, quantity: Quantity, of: str = "") -> Ver
     )
 
 
-def without_verdict(reason: NoValidation, of: str = "", missing: int = 0) -> Verdict:
-    """Return that it is unknown whether a model can be trusted; ``of`` as in ``verdict``. ``missing`` is the number of
-    results that the model still needs; if it needs none, too many of them are repetitions."""
+def too_early(missing: int, of: str = "", points: float = math.inf) -> Verdict:
+    """Return that there are too few results for a verdict.
+
+    Args:
+        missing: the number of results that are missing; 0 or less if there are enough, but too many repetitions.
+        of: as in ``verdict``.
+        points: the number of points of the space.
+    """
+    if points < MIN_RESULTS:
+        return _unknown("too_few_results", TOO_SMALL.format(of=of, points=int(points)))
     needed = f"it needs {missing} more result{'' if missing == 1 else 's'}"
     if missing <= 0:
         needed = f"it needs results at {MIN_RESULTS} points that were not repeated"
-    text = NO_VERDICT[reason].format(of=of, needed=needed)
-    return Verdict(code=reason, level=LEVELS[reason], text=text, suggested=0, suggested_inside=0)
+    return _unknown("too_few_results", TOO_EARLY.format(of=of, needed=needed))
+
+
+def without_verdict(reason: NoVerdict, of: str = "") -> Verdict:
+    """Return that a model cannot be checked; ``of`` as in ``verdict``."""
+    return _unknown(reason, NO_VERDICT[reason].format(of=of))
+
+
+def _unknown(code: NoValidation, text: str) -> Verdict:
+    return Verdict(code=code, level=LEVELS[code], text=text, suggested=0, suggested_inside=0)
 
 
 def is_too_narrow(inside: int, count: int) -> bool:

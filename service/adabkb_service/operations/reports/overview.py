@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import product
 from typing import Any
 
@@ -52,6 +53,7 @@ class StudyLine:
     state: str
     """The state, or ``ending`` if the study issues no more new points, but has trials without a result."""
     course: Course
+    """The records, without the results that the others contradict."""
     owner: str | None
     """None if no token is required, or if the study has no owner."""
     is_doubted: bool
@@ -121,17 +123,15 @@ class Overview:
 
     def _line(self, connection: Connection, study: overview.ListedStudy, owner: str | None) -> StudyLine:
         course = self._records.course(connection, study)
-        outliers, best = set(study.outliers or ()), course.found[-1][0] if course.found else None
+        outliers, best = frozenset(study.outliers or ()), course.found[-1][0] if course.found else None
         is_doubted = best in outliers
         if study.best is not None and study.objective is not None:
             quantity = Quantity.model_validate(study.objective)
             is_doubted = is_doubted or quantity.is_impossible(study.best, study.direction)
-        repeated = None
-        if best is not None and study.best is not None and study.observations <= MAX_SOUGHT:
-            trial = observations.get(connection, study.id, best).trial
-            repeated = result_table.at_best(connection, study.id, trial, study.best)
-        shown = replace(course, found=[each for each in course.found if each[0] not in outliers])
-        return StudyLine(study, _state(study), shown, owner, is_doubted, repeated)
+        repeated = self._records.repeated(connection, study) if study.observations <= MAX_SOUGHT else None
+        if any(number in outliers for number, _ in course.found):
+            course = self._records.course(connection, study, outliers)
+        return StudyLine(study, _state(study), course, owner, is_doubted, repeated)
 
     def table(
         self,
@@ -182,12 +182,15 @@ class Overview:
             sample = sampled(study.observations, self._most_results)
             rows = overview.thinned(connection, study_id, study.observations, self._most_results, sample)
             best = self._records.of(connection, study)
-        definition = definition_of(study.definition)
-        space = definition.space()
+            definition = definition_of(study.definition)
+            space, since, fewest = definition.space(), None, 0
+            if isinstance(definition.algorithm, AutoProfile):
+                fewest = Domain(space).fewest_results
+                since = result_table.moment_of(connection, study_id, fewest)
         results = [{**_result(row, definition, space), "is_sampled": row.observation.seq in sample} for row in rows]
-        if isinstance(definition.algorithm, AutoProfile):
-            fewest = Domain(space).fewest_results
-            results = [each if each["seq"] > fewest else {**each, "expected": None} for each in results]
+        for row, each in zip(rows, results, strict=True):
+            if fewest and (each["seq"] <= fewest or not _is_since(row.suggested_at, since)):
+                each["expected"] = None
         _remove_gaps(results, best, definition)
         return {"count": study.observations, "results": results, "records": best}
 
@@ -377,6 +380,10 @@ def _line(
     seq, same = row.result.seq, repeats.get(row.result.seq)
     is_repeat = trial is not None and trial.origin == "queued" and same is not None and seq != same.first
     return Line(trial, render.observation(row.result, definition, space), seq in corrected, same, is_repeat)
+
+
+def _is_since(moment: datetime | None, since: datetime | None) -> bool:
+    return moment is not None and since is not None and moment >= since
 
 
 def _state(study: overview.ListedStudy) -> str:

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.learning import EXACT
 from adabkb_service.engine.auto.model import surrogate
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.reports.averaging import averaged
@@ -19,6 +20,7 @@ from adabkb_service.engine.record import of
 from adabkb_service.engine.space import Space
 from benchmarks.quality.nature.measured import table
 from tests.samples import some
+from tests.unit.engine.auto.drive import Run
 from tests.unit.engine.strategies import unit_space
 
 Array = NDArray[np.float64]
@@ -136,6 +138,30 @@ def test_large_studies_leave_out_a_sample_of_results() -> None:
     assert set(np.argsort(-values)[:best]) <= set(found.rows.tolist())
     of_rows = values[found.rows]
     assert 0.8 < np.mean((found.predicted.lcb <= of_rows) & (of_rows <= found.predicted.ucb)) < 0.97
+
+
+def test_many_results_are_left_out_once_per_checkpoint() -> None:
+    """The outcome does not depend on when it was computed. A gross outlier begins a new checkpoint."""
+    few = EXACT + 1  # the first number with a dictionary
+    X = np.random.default_rng(3).random((few + 3, 2))
+    values, told = wave(X, 0.2, 3), Run(auto.start(unit_space(2), Config(), 0))
+    told.state = state_of(X[:few], values[:few])
+    first = auto.left_out_as_of_checkpoint(told.state)
+    assert first is not None
+    for row in (few, few + 1):
+        told.tell(X[row], values[row])
+    known = auto.left_out_as_of_checkpoint(told.state)
+    assert known is first
+    assert told.state.checkpoint.count == few
+    fresh = replace(told.state.checkpoint, averages={}, left_out={})
+    anew = auto.left_out_as_of_checkpoint(replace(told.state, checkpoint=fresh))
+    assert anew is not None
+    assert anew is not first
+    np.testing.assert_array_equal(anew.tails, first.tails)
+    told.tell(X[-1], 1e4)
+    after = auto.left_out_as_of_checkpoint(told.state)
+    assert after is not None
+    assert after.rows[np.argmin(after.tails)] == few + 2
 
 
 def test_too_few_or_equal_results_give_none() -> None:

@@ -16,6 +16,7 @@ all results: lengthscales, noise ratios, warps and the weights of the members (`
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +70,17 @@ def left_out(state: State) -> LeftOut | None:
     is_noisy = state.declares_noise or state.seems_noisy
     noise = np.median(_noises(state, known, rows), axis=0) if is_noisy else None
     return LeftOut(rows, predicted, tails, noise, doubted[rows] > 0.0)
+
+
+def left_out_as_of_checkpoint(state: State) -> LeftOut | None:
+    """Return the leave-one-out predictions or, with a dictionary, those of the results up to the last checkpoint: they
+    then need an exact posterior, which takes too long to compute after each result."""
+    if state.checkpoint.dictionary is None:
+        return left_out(state)
+    count, known = state.checkpoint.count, state.checkpoint.left_out
+    if count not in known:
+        known[count] = left_out(replace(state, record=state.record.first(count)))
+    return known[count]
 
 
 def _given(state: State, rows: NDArray[np.int64]) -> Averaged | None:
