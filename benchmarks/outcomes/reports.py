@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from adabkb_service.contract.early_stopping import AshaRule, EarlyStopping, MedianRule, PatienceRule, extended
 from adabkb_service.engine.auto.policy import Config, auto
-from adabkb_service.study.curves import extrapolated
+from adabkb_service.engine.early_stopping import Rule, extended, extrapolated
 from benchmarks.functions import Array
 from benchmarks.outcomes import runs
 from benchmarks.outcomes.curves import MAX_STEPS, TASKS, Parameters, Task
@@ -76,7 +75,7 @@ class Training:
         self.best[-1] = min(self.best[-1], value)
 
 
-def ours(training: Training, rule: EarlyStopping | None, *, learns: bool = True) -> None:
+def ours(training: Training, rule: Rule | None, *, learns: bool = True) -> None:
     """The ``auto`` profile with a stopping rule. With ``learns=False``, the model ignores stopped trials."""
     space = training.task.space
     none = np.zeros((0, space.dimension))
@@ -87,14 +86,14 @@ def ours(training: Training, rule: EarlyStopping | None, *, learns: bool = True)
         suggestion = next(auto.suggestions(state, none, none, stopped))
         state, curve, value, estimate = suggestion.state, None, math.nan, None
         for step, value in enumerate(training.steps(space.decode(suggestion.point)), 1):
-            curve = extended(curve, step, value, rule, -1.0)
+            curve = extended(curve, step, value, -1.0, 0.0 if rule is None else rule.min_gain)
             if rule is None or not rule.may_stop(step):
                 continue
             mark = rule.mark(step - 1, step)
             values = {} if mark is None else at_mark.setdefault(mark, {})
             others = list(values.values())
             values[number] = value
-            if (mark is not None or not rule.compares) and rule.verdict(curve, others, -1.0):
+            if (mark is not None or not rule.compares) and rule.verdict(curve, others):
                 estimate = extrapolated(value, values, results) if rule.compares else None
                 break
         else:
@@ -103,7 +102,7 @@ def ours(training: Training, rule: EarlyStopping | None, *, learns: bool = True)
             training.complete(value)
             state = auto.observe(state, suggestion.point, -value).state
         elif learns:
-            state = auto.observe(state, suggestion.point, -estimate["value"], estimate["std_error"]).state
+            state = auto.observe(state, suggestion.point, -estimate[0], estimate[1]).state
         else:
             stopped = np.concatenate([stopped, suggestion.point[None]])
 
@@ -140,13 +139,13 @@ def optuna_tpe(training: Training, pruner: str | None) -> None:
                 study.tell(trial, value)
 
 
-ASHA = AshaRule(rule="asha", max_steps=MAX_STEPS)
+ASHA = Rule("asha", MAX_STEPS, -1.0)
 METHODS: dict[str, Callable[[Training], None]] = {
     "auto": partial(ours, rule=None),
     "auto, asha": partial(ours, rule=ASHA),
     "auto, asha, stopped ones ignored": partial(ours, rule=ASHA, learns=False),
-    "auto, median": partial(ours, rule=MedianRule(rule="median", max_steps=MAX_STEPS)),
-    "auto, patience": partial(ours, rule=PatienceRule(rule="patience", max_steps=MAX_STEPS, no_gain_for=5)),
+    "auto, median": partial(ours, rule=Rule("median", MAX_STEPS, -1.0, after_trials=5)),
+    "auto, patience": partial(ours, rule=Rule("patience", MAX_STEPS, -1.0, no_gain_for=5)),
     "tpe": partial(optuna_tpe, pruner=None),
     "tpe, asha": partial(optuna_tpe, pruner="asha"),
     "tpe, hyperband": partial(optuna_tpe, pruner="hyperband"),

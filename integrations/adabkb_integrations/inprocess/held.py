@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from statistics import median_low
 from typing import Any
 
 from adabkb_integrations.domain import Domain
 from adabkb_integrations.inprocess.trials import Evaluated
-from adabkb_service.engine.axes import Axis, ChoiceAxis, canonical, identity
+from adabkb_service.engine import assumed as engine
+from adabkb_service.engine.axes import canonical
 from adabkb_service.engine.feasibility import conflict
 from adabkb_service.engine.slices import Slice
 
@@ -42,34 +41,18 @@ def restriction(domain: Domain, context: Mapping[str, Any] | None, fixed: Mappin
     return within
 
 
-LATEST = 100
-"""The number of latest results that determine assumed values, as in a study."""
-
-
 def assumed(domain: Domain, names: Collection[str], trials: Sequence[Evaluated]) -> dict[str, Any]:
     """Return the values that the next trial is assumed to have of context parameters that are measured with the result,
-    as a study does: the median of the latest results or, for unordered choices, their most frequent value, the latest
-    of equally frequent ones. Without results, it is the middle of the range.
+    as a study does; see ``engine/assumed.py``.
 
     Args:
         domain: the search space.
         names: the parameters.
         trials: the finished trials.
     """
-    results = [trial for trial in trials if trial.state == "completed"][: -LATEST - 1 : -1]
+    results = [trial for trial in trials if trial.state == "completed"][: -engine.LATEST - 1 : -1]
     points = [domain.known("parameters", trial.parameters) for trial in results]
-    axes = [axis for axis in domain.space.axes if axis.name in names]
-    return {axis.name: _typical(axis, [point[axis.name] for point in points]) for axis in axes}
-
-
-def _typical(axis: Axis, values: Sequence[Any]) -> Any:
-    """Return the typical one of some values, which are ordered from latest to earliest."""
-    if not values:
-        return canonical(axis, axis.decode(0.5))
-    if isinstance(axis, ChoiceAxis) and not axis.ordered:
-        ((found, _),) = Counter(map(identity, values)).most_common(1)
-        return canonical(axis, next(value for value in values if identity(value) == found))
-    return canonical(axis, axis.decode(median_low(map(axis.encode, values))))
+    return engine.assumed(domain.space.axes, names, points)
 
 
 def has_points(within: Slice) -> bool:

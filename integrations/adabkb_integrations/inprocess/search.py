@@ -43,10 +43,11 @@ from adabkb_integrations.inprocess.near import baseline_of, near_baseline
 from adabkb_integrations.inprocess.numbers import at_least
 from adabkb_integrations.inprocess.older import older_of
 from adabkb_integrations.inprocess.plates import Plates, filling
-from adabkb_integrations.inprocess.stopping import Curve, Marks, RunningTrial, Stopped, rule_of
+from adabkb_integrations.inprocess.stopping import Marks, RunningTrial, Stopped, rule_of
 from adabkb_integrations.inprocess.trials import Evaluated, Found, Reason
 from adabkb_integrations.model import Array, Model, Position, one_thread
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.early_stopping import Curve
 from adabkb_service.engine.older import Older
 from adabkb_service.engine.prior import Prior
 from adabkb_service.engine.sampling import config as sampling

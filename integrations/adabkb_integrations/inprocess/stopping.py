@@ -5,10 +5,8 @@ A search stops the same trials at the same steps as a study on a server with one
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from statistics import fmean, median, pstdev, stdev
 from typing import Any, SupportsFloat, SupportsIndex
 
 from adabkb_client import ExpectedValue
@@ -17,93 +15,12 @@ from adabkb_client._values import finite
 from adabkb_client.errors import WrongResult
 from adabkb_integrations.inprocess.measured import SIGNS, Measurements
 from adabkb_integrations.inprocess.numbers import at_least
+from adabkb_service.engine.early_stopping import Curve, Rule, extended, extrapolated
 
 KEYS = {"median": {"after_trials"}, "asha": {"after_trials", "eta"}, "patience": {"no_gain_for", "min_gain"}}
 """The keys of each rule besides those of all rules."""
 COMMON = {"rule", "max_steps", "min_steps", "metric"}
 EXAMPLE = "MedianRule(max_steps=27)"
-MIN_MOVES = 3
-"""Completed trials needed to estimate the standard deviation of the change after a mark."""
-
-
-@dataclass(frozen=True)
-class Curve:
-    """The reports of a trial so far."""
-
-    step: int
-    value: float
-    best: float
-    gain_step: int
-    """The step of the last improvement, as the rule "patience" counts them."""
-    gain_value: float
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A rule of early stopping. A *mark* is a step at which a rule compares trials."""
-
-    rule: str
-    max_steps: int
-    sign: float
-    """+1 if larger reported values are better, -1 if smaller ones are."""
-    min_steps: int = 1
-    metric: str | None = None
-    after_trials: int = 1
-    eta: int = 3
-    no_gain_for: int = 1
-    min_gain: float = 0.0
-
-    @property
-    def compares(self) -> bool:
-        """Whether the rule compares trials. If not, the last value of a stopped trial is its result."""
-        return self.rule != "patience"
-
-    def may_stop(self, step: int) -> bool:
-        """Return whether the rule applies at a step."""
-        return self.min_steps <= step < self.max_steps
-
-    def mark(self, before: int, step: int) -> int | None:
-        """Return the mark at which the report of ``step``, after one of step ``before``, is compared; None without
-        one."""
-        if self.rule == "median":
-            return step if self.may_stop(step) else None
-        reached, rung = None, self.min_steps
-        while self.rule == "asha" and rung <= step and self.may_stop(rung):
-            reached = rung if rung > before else reached
-            rung *= self.eta
-        return reached
-
-    def extended(self, curve: Curve | None, step: int, value: float) -> Curve:
-        """Return a curve with one more report; None means a curve without reports."""
-        if curve is None:
-            return Curve(step, value, value, step, value)
-        gains = self.sign * (value - curve.gain_value) > self.min_gain
-        better = self.sign * value > self.sign * curve.best
-        last = (step, value) if gains else (curve.gain_step, curve.gain_value)
-        return Curve(step, value, value if better else curve.best, *last)
-
-    def verdict(self, curve: Curve, others: Sequence[float]) -> str | None:
-        """Return why a trial should stop, in a sentence; None if it should continue.
-
-        Args:
-            curve: the trial's curve, up to the current report.
-            others: the values that other trials reported at the mark of this report.
-        """
-        if self.rule == "patience":
-            since = curve.step - curve.gain_step
-            told = f"Its value has not improved for {since} steps, since step {curve.gain_step}."
-            return told if since >= self.no_gain_for else None
-        if len(others) < self.after_trials:
-            return None
-        if self.rule == "median":
-            middle = median(others)
-            told = f"Its best value up to step {curve.step}, {curve.best:.6g}, is worse than {middle:.6g}, the median "
-            told += f"of {len(others)} other trials at that step."
-            return told if self.sign * curve.best < self.sign * middle else None
-        better = sum(self.sign * value > self.sign * curve.value for value in others)
-        places = max((len(others) + 1) // self.eta, 1)
-        told = f"At step {curve.step} it has place {better + 1} of {len(others) + 1} trials, of which the best "
-        return f"{told}{places} continue." if better >= places else None
 
 
 def rule_of(given: Mapping[str, Any] | None, measured: Measurements, *, has_model: bool) -> Rule | None:
@@ -222,18 +139,18 @@ class RunningTrial:
         at, told, rule, before = at_least("step", step, 0), finite("value", value), self._rule, self._curve
         if self._stopped is not None:
             return True
-        if before is not None and (at, told) == (before.step, before.value):
+        if before is not None and (at, told) == (before["step"], before["value"]):
             return False
-        if before is not None and at <= before.step:
-            raise WrongResult(f"step must be more than {before.step}, the step reported before, not {at}")
+        if before is not None and at <= before["step"]:
+            raise WrongResult(f"step must be more than {before['step']}, the step reported before, not {at}")
         self._cost = self._checked(cost)
         if rule is None:
-            self._curve = Curve(at, told, told, at, told)
+            self._curve = extended(None, at, told, 1.0)
             return False
         if at > rule.max_steps:
             raise WrongResult(f"step must be at most max_steps of early_stopping ({rule.max_steps}), not {at}")
-        self._curve = rule.extended(before, at, told)
-        self._stopped = self._judged(self._number, -1 if before is None else before.step, self._curve)
+        self._curve = extended(before, at, told, rule.sign, rule.min_gain)
+        self._stopped = self._judged(self._number, -1 if before is None else before["step"], self._curve)
         return self.should_stop
 
     def _checked(self, cost: SupportsFloat | None) -> float | None:
@@ -276,36 +193,15 @@ class Marks:
             rivals: whether another trial has the same plate and context.
             results: the final values of completed trials, by number.
         """
-        mark = rule.mark(before, curve.step)
+        mark = rule.mark(before, curve["step"])
         if mark is not None:
-            self._values.setdefault(mark, {})[number] = curve.value
-        if not rule.may_stop(curve.step) or (mark is None and rule.compares):
+            self._values.setdefault(mark, {})[number] = curve["value"]
+        if not rule.may_stop(curve["step"]) or (mark is None and rule.compares):
             return None
         reached = {} if mark is None else self._values[mark]
         values = {trial: value for trial, value in reached.items() if trial not in outside}
         others = [value for trial, value in values.items() if trial != number and rivals(trial)]
         if (reason := rule.verdict(curve, others)) is None:
             return None
-        estimate = None if mark is None else extrapolated(curve.value, values, results)
-        return Stopped(curve.step, curve.value, reason, estimate)
-
-
-def extrapolated(value: float, at_mark: Mapping[int, float], results: Mapping[int, float]) -> ExpectedValue:
-    """Return the expected final value of a trial, and its standard deviation, as a study does: the value at the mark
-    plus the mean change of the completed trials from there to the end.
-
-    Args:
-        value: the trial's value at the mark.
-        at_mark: trial number -> value at the mark, for all trials that reached it.
-        results: trial number -> final value, for the completed trials.
-    """
-    moves = [results[number] - before for number, before in at_mark.items() if number in results]
-    try:
-        expected = value + fmean(moves) if moves else value
-        if len(moves) < MIN_MOVES:
-            found = expected, pstdev(at_mark.values())
-        else:
-            found = expected, stdev(moves) * math.sqrt(1.0 + 1.0 / len(moves))
-    except (ArithmeticError, ValueError, AttributeError):  # raised by ``statistics`` for infinite numbers
-        found = math.inf, math.inf
-    return ExpectedValue(*(found if all(map(math.isfinite, found)) else (value, 0.0)))
+        estimate = None if mark is None else ExpectedValue(*extrapolated(curve["value"], values, results))
+        return Stopped(curve["step"], curve["value"], reason, estimate)

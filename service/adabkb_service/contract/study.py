@@ -24,7 +24,7 @@ from adabkb_service.contract.catalogue import are_at_hand, catalogues_of, check_
 from adabkb_service.contract.constants import incompatible
 from adabkb_service.contract.constraints import MAX_CONSTRAINTS, ConstraintText, check_constraints
 from adabkb_service.contract.cost import COST, CostBudget, CostSource, incompatibility_of_cost
-from adabkb_service.contract.early_stopping import EarlyStopping, check_metric
+from adabkb_service.contract.early_stopping import EarlyStopping, PatienceRule, check_metric
 from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.metrics import MAX_METRICS, OutcomeConstraint, metrics_of
 from adabkb_service.contract.mixtures import Mixture, Mixtures, check_mixtures
@@ -55,6 +55,7 @@ from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.transfer import OlderStudies, check_transfer
 from adabkb_service.engine.auto import config as auto_module
 from adabkb_service.engine.constraints.constraint import Constraint
+from adabkb_service.engine.early_stopping import Rule
 from adabkb_service.engine.feasibility import exclusions
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.paper.config import Config
@@ -304,7 +305,7 @@ class StudyDefinition(Sparse, Body):
             check_metric(rule, [each.metric for each in info.data["objectives"]])
         if rule is not None:
             context.check_not_stopped_early(info.data.get("parameters") or ())
-        if rule is None or not rule.compares or isinstance(info.data.get("algorithm"), AutoProfile | None):
+        if isinstance(rule, PatienceRule | None) or isinstance(info.data.get("algorithm"), AutoProfile | None):
             return rule
         raise PydanticCustomError("early_stopping", NEEDS_AUTO, {"field": "rule", "name": rule.rule})
 
@@ -448,6 +449,11 @@ class StudyDefinition(Sparse, Body):
         named = None if self.early_stopping is None else self.early_stopping.metric
         goals = {each.metric: each.direction for each in self.objectives}
         return self.sign if named is None else (1.0 if goals[named] == "maximize" else -1.0)
+
+    @property
+    def stopping_rule(self) -> Rule | None:
+        """The engine's rule of early stopping; None without one."""
+        return None if self.early_stopping is None else Rule(sign=self.sign_of_reports, **dict(self.early_stopping))
 
 
 def _space(

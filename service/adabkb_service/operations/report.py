@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from adabkb_service.contract.cost import COST
-from adabkb_service.contract.early_stopping import extended
 from adabkb_service.contract.reports import MAX_REPORTS, OneReportBody, Report, Reported, ReportsBody, reports_of
 from adabkb_service.contract.stored import definition_of
+from adabkb_service.engine.early_stopping import extended
 from adabkb_service.errors import FieldError, Invalid, ReportConflict, TrialFinished
 from adabkb_service.operations.lease import check_current, renew
 from adabkb_service.operations.record import measured_cost, seconds_of
@@ -114,7 +114,7 @@ def _step_error(draft: Draft, step: int, last: int) -> str | None:
 def _cost_error(draft: Draft, cost: float | None) -> str | None:
     """Return why a report may not have this cost; None if it may."""
     definition = definition_of(draft.study.definition)
-    rule, is_reported = definition.early_stopping, definition.cost == "told"
+    rule, is_reported = definition.stopping_rule, definition.cost == "told"
     if cost is not None and not is_reported:
         return NOT_TOLD
     if cost is None and is_reported and rule is not None and rule.compares:
@@ -126,21 +126,17 @@ def _record(draft: Draft, trial: TrialRow, new: Sequence[Report]) -> None:
     """Record the reports. Stop the trial if the study's early-stopping rule requires this after any of them."""
     payload = {"attempt": trial.attempt, "reports": [[each.step, each.value] for each in new]}
     draft.record("reported", payload, trial.number)
-    definition = definition_of(draft.study.definition)
-    rule, sign, curve = definition.early_stopping, definition.sign_of_reports, trial.curve
+    rule, curve = definition_of(draft.study.definition).stopping_rule, trial.curve
     if rule is None:
         return
     for each in new:
         mark = rule.mark(-1 if curve is None else curve["step"], each.step)
-        curve = extended(curve, each.step, each.value, rule, sign)
+        curve = extended(curve, each.step, each.value, rule.sign, rule.min_gain)
         if rule.may_stop(each.step) and (mark is not None or not rule.compares):
             values = {} if mark is None else curves.comparable(draft, mark)
             others = [] if mark is None else curves.competitors(draft, mark, trial, values)
-            if reason := rule.verdict(curve, others, sign):
-                estimate = None
-                if mark is not None:
-                    results = curves.results_at(draft, mark, rule.metric)
-                    estimate = curves.extrapolated(each.value, values, results)
+            if reason := rule.verdict(curve, others):
+                estimate = None if mark is None else curves.estimate(draft, mark, each.value, values, rule.metric)
                 _stop(draft, trial, new[-1], reason, estimate)
                 return
 

@@ -6,19 +6,14 @@ from typing import TypedDict
 
 
 class Curve(TypedDict):
-    """Summary of an attempt's reports."""
+    """Summary of an attempt's reports, with the fields of ``engine.early_stopping.Curve``."""
 
     reports: int
     step: int
-    """Step of the last report."""
     value: float
-    """Value of the last report."""
     best: float
-    """The best reported value."""
     gain_step: int
-    """Step of the last improvement that counts for the rule ``patience``."""
     gain_value: float
-    """Value at ``gain_step``."""
 
 
 class Estimate(TypedDict):

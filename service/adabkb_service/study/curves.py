@@ -3,23 +3,18 @@ early-stopping rule compares trials."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
-from statistics import fmean, pstdev, stdev
 from typing import Any
 
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.metrics import metrics_of, total_violation
 from adabkb_service.contract.stored import definition_of, is_edited
+from adabkb_service.engine.early_stopping import extrapolated
 from adabkb_service.storage import reports
 from adabkb_service.storage.columns import Estimate
 from adabkb_service.storage.rows import TrialRow
 from adabkb_service.storage.trials import Reached
 from adabkb_service.study.draft import Draft
-
-MIN_MOVES = 3
-"""Completed trials needed to estimate the standard deviation of a move: the change from the value at the mark to the
-final value."""
 
 
 def values(draft: Draft, trial: int, attempt: int, steps: Collection[int]) -> dict[int, float]:
@@ -78,37 +73,24 @@ def competitors(draft: Draft, mark: int, trial: TrialRow, values: Mapping[int, f
     return [value for other, value in values.items() if other != trial.number and place(known[other]) == here]
 
 
-def results_at(draft: Draft, mark: int, metric: str | None) -> dict[int, float]:
+def estimate(draft: Draft, mark: int, value: float, values: Mapping[int, float], metric: str | None) -> Estimate:
+    """The expected final value of a trial that is stopped at a mark.
+
+    Args:
+        draft: the draft of the study.
+        mark: the mark.
+        value: the trial's value there.
+        values: as ``comparable`` returns them.
+        metric: the metric whose values are reported; None for the value.
+    """
+    expected, std_error = extrapolated(value, values, _results_at(draft, mark, metric))
+    return Estimate(value=expected, std_error=std_error)
+
+
+def _results_at(draft: Draft, mark: int, metric: str | None) -> dict[int, float]:
     """Number -> value, or value of a metric, of the completed trials that have reached a mark."""
     completed = {number: each for number, each in draft.reached(mark).items() if each.state == "completed"}
     found = {
         number: each.value if metric is None else (each.metrics or {}).get(metric) for number, each in completed.items()
     }
     return {number: value for number, value in found.items() if value is not None}
-
-
-def extrapolated(value: float, at_mark: Mapping[int, float], results: Mapping[int, float]) -> Estimate:
-    """The expected final value of a trial, and its standard deviation.
-
-    A trial's move is its final value minus its value at the mark. The expected final value is the value at the mark
-    plus the mean move of the completed trials (zero without any). With at least three completed trials, the standard
-    deviation is that of their moves, times ``sqrt(1 + 1/n)`` for n trials; otherwise, it is that of all values at the
-    mark. If a number overflows, return the value at the mark, with standard deviation 0.
-
-    Args:
-        value: the trial's value at the mark.
-        at_mark: trial number -> value at the mark, for all trials that reached it.
-        results: trial number -> final value, for the completed trials.
-    """
-    moves = [results[number] - before for number, before in at_mark.items() if number in results]
-    try:
-        expected = value + fmean(moves) if moves else value
-        if len(moves) < MIN_MOVES:
-            found = expected, pstdev(at_mark.values())
-        else:
-            found = expected, stdev(moves) * math.sqrt(1.0 + 1.0 / len(moves))
-    except (ArithmeticError, ValueError, AttributeError):  # raised by ``statistics`` for infinite numbers
-        found = math.inf, math.inf
-    if not all(map(math.isfinite, found)):  # values near the largest float overflow
-        return Estimate(value=value, std_error=0.0)
-    return Estimate(value=found[0], std_error=found[1])

@@ -15,9 +15,9 @@ from typing import Any, Literal, Protocol
 
 from adabkb_service.contract.attributes import merged
 from adabkb_service.contract.cost import cost_of
-from adabkb_service.contract.early_stopping import extended
 from adabkb_service.contract.stored import definition_of, edited, first_stored, worded
 from adabkb_service.contract.study import CHANGEABLE
+from adabkb_service.engine.early_stopping import extended
 from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
 from adabkb_service.study.best import as_best, counting, decided, has_several_objectives, rank
 
@@ -235,11 +235,12 @@ def _retried(rows: Rows, event: EventRow) -> Columns:
 
 def _reported(rows: Rows, event: EventRow) -> Columns:
     trial, attempt, definition = _trial(rows, event), event.payload["attempt"], definition_of(rows.study.definition)
-    rule, curve = definition.early_stopping, trial.curve
+    rule, curve = definition.stopping_rule, trial.curve
+    sign, min_gain = definition.sign_of_reports, 0.0 if rule is None else rule.min_gain
     for step, value in event.payload["reports"]:
         mark = None if rule is None else rule.mark(-1 if curve is None else curve["step"], step)
         rows.put_report(ReportRow(trial.study_id, trial.number, attempt, step, value, mark, event.created_at))
-        curve = extended(curve, step, value, rule, definition.sign_of_reports)
+        curve = extended(curve, step, value, sign, min_gain)
     return _moved(rows, trial, curve=curve)
 
 
