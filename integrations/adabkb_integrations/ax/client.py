@@ -120,11 +120,15 @@ class Client:
         best = found.observed if found.model is None else found.model
         if best is None:
             raise RuntimeError("no trial is complete yet")
-        (there,) = self.study.predict([best.parameters])
-        assert there.mean is not None
-        assert there.std is not None
+        if found.model is not None:
+            mean, std = found.model.mean, found.model.std
+        else:
+            (there,) = self.study.predict([best.parameters])
+            assert there.mean is not None
+            assert there.std is not None
+            mean, std = there.mean, there.std
         number = found.observed.trial if found.observed is not None else None
-        return dict(best.parameters), {self._metric: (there.mean, there.std**2)}, number, self.study.id
+        return dict(best.parameters), {self._metric: (mean, std**2)}, number, self.study.id
 
 
 def _bound(text: str) -> OutcomeConstraint:
