@@ -42,7 +42,7 @@ def test_parameters_objective_and_constraints_are_passed_to_the_study(server: st
 
 
 def test_the_models_mean_and_variance_are_those_of_the_recommendation(
-    server: str, monkeypatch: pytest.MonkeyPatch
+    server: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Client(server, budget=12, seed=1) as client:
         client.configure_experiment(parameters=PARAMETERS[:1], name="m")
@@ -53,8 +53,10 @@ def test_the_models_mean_and_variance_are_those_of_the_recommendation(
         (there,) = client.study.predict([client.get_best_parameterization()[0]])
         assert there.mean is not None
         assert there.std is not None
-        monkeypatch.setattr(type(client.study), "predict", None)
+        caplog.set_level("INFO", "httpx")
         _, predicted, _, _ = client.get_best_parameterization()
+        sent = [record.getMessage() for record in caplog.records if record.name == "httpx"]
+        assert ["/recommendation" in message for message in sent] == [True], "it asks for no prediction"
         assert predicted["loss"] == pytest.approx((there.mean, there.std**2))
 
 
