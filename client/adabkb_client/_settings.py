@@ -306,7 +306,8 @@ class StudyChanges(TypedDict, total=False):
     They are ``budget``, ``tolerance``, ``stop``, ``lease_seconds``, ``max_attempts``, ``max_runtime_seconds``,
     ``failure_limit``, ``pending_limit``, ``title``, ``description``, ``tags``, ``quantities``, ``outcome_constraints``
     and ``early_stopping``. A budget cannot become a cost budget, nor a cost budget another one. Outcome constraints
-    can only name metrics that the study measures. Early stopping keeps its rule, ``max_steps`` and ``metric``.
+    can only name metrics that the study measures. Early stopping cannot be removed, and keeps its rule,
+    ``max_steps`` and ``metric``.
     """
 
     budget: SupportsIndex | CostBudget | PlateBudget | None

@@ -85,7 +85,7 @@ class StudyCalls(TrialCalls):
 
         What is not given stays. None removes a setting: ``update(budget=None)`` a limit, ``update(prior=None)`` all
         beliefs. An empty list or dict also removes what is a list or a dict. Settings that every study has refuse
-        None.
+        None. So does ``early_stopping``: a study keeps its rule, and you can change its numbers.
 
         A study whose budget is used up continues when you raise it. A study that ended for lack of improvement
         continues when you remove or relax ``stop``.

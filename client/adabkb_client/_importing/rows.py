@@ -143,9 +143,10 @@ def chosen(
             raise NoColumn(f"parameter {name!r}", columns, parameter=name)
     words = quantities or {}
     objective = words.get("value", {})
-    title = titled("Result", objective)
-    if value == "value" and value not in columns and (title in columns or objective.get("label")):
-        value = title
+    if value == "value":
+        title = titled("Result", objective)
+        titles = (value, titled(value, objective), title)
+        value = next((each for each in titles if each in columns), title if objective.get("label") else value)
     if value not in columns and not several:
         raise NoColumn(f"the value ({value!r})", columns, field="value")
     if value in found.values():

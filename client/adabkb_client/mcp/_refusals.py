@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -87,9 +87,17 @@ def refused(error: Exception, arguments: Mapping[str, Any]) -> str:
     return " ".join(str(error).splitlines()) if isinstance(error, AdaBKBError) else str(error)
 
 
-def malformed(error: ValidationError, tool: str) -> str:
-    """Return an error text that lists the invalid arguments."""
-    found = dict.fromkeys(f"{_place(field_error['loc'])}: {_sentence(field_error)}" for field_error in error.errors())
+def malformed(error: ValidationError, tool: str, required: Collection[str]) -> str:
+    """Return an error text that lists the invalid arguments.
+
+    Args:
+        error: the error of the validation.
+        tool: the name of the tool.
+        required: the arguments that the tool requires.
+    """
+    found = dict.fromkeys(
+        f"{_place(field_error['loc'])}: {_sentence(field_error, required)}" for field_error in error.errors()
+    )
     return _listed(list(found), f"these arguments of {tool} are wrong")
 
 
@@ -119,10 +127,11 @@ def _place(location: Sequence[str | int]) -> str:
     return ".".join(steps)
 
 
-def _sentence(field_error: Mapping[str, Any]) -> str:
+def _sentence(field_error: Mapping[str, Any], required: Collection[str]) -> str:
     kinds = {"missing": "is required", "extra_forbidden": "is not an argument of this tool; leave it out"}
     if field_error["type"] not in kinds and field_error["input"] is None:
-        return "must not be null; leave it out"
+        name, *within = field_error["loc"]
+        return "must not be null" if within or name in required else "must not be null; leave it out"
     told = str(kinds.get(field_error["type"], field_error["msg"]))
     return told.replace("Input should", "must").replace("must match pattern", "must match the pattern")
 

@@ -15,6 +15,18 @@ from adabkb_client.mcp._answers import info as described
 LAST = 10
 """The number of trials that a report shows."""
 MAX_FAILURES = 5
+REASONS = {
+    "no_results": "There are no results yet.",
+    "too_few_results": "There are too few results to rely on the model.",
+    "several_objectives": "There are several objectives, so no point is best.",
+    "context_needed": "The best point depends on the context. Call recommendation with context.",
+    "nothing_feasible": "No result satisfies all outcome constraints; this point comes closest.",
+    "nothing_certain": "No evaluated point satisfies all outcome constraints with the required probability.",
+    "model_loading": "The server has just started and is loading the model. Ask again later.",
+    "model_busy": "The model did not answer in time. Ask again later.",
+    "model_failed": "The model has failed. info() gives the reason.",
+}
+"""Why there is no recommendation by the model, or why its points may violate the outcome constraints."""
 LONGEST = 200
 """The maximum length of a user's text, in characters."""
 
@@ -130,9 +142,11 @@ def _recommendation(found: Recommendation) -> str:
             for each in found.front
         )
         return _table(["parameters on the front", "predicted"], rows)
+    why = REASONS.get(found.reason or "", "")
     if found.model is None:
-        return f"None according to the model ({found.reason})."
-    return f"By the model: {found.model.mean:.6g} ± {found.model.std:.2g} at {code(dict(found.model.parameters))}."
+        return f"None according to the model. {why}".rstrip()
+    point = f"By the model: {found.model.mean:.6g} ± {found.model.std:.2g} at {code(dict(found.model.parameters))}."
+    return f"{point} {why}".rstrip()
 
 
 def _trial(trial: Trial) -> Sequence[str]:

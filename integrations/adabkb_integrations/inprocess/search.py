@@ -450,16 +450,31 @@ class Search:
 
     def _stopped_trial(self, trial: RunningTrial, stopped: Stopped, returned: Any, seconds: float) -> Evaluated:
         """Return a trial that was stopped early: with an estimate of its value or, if the rule compares no trials, with
-        its last value and the metrics that the function returned."""
+        its last value and the metrics that the function returned.
+
+        Raises:
+            WrongResult, NotFinite: the function returned invalid metrics.
+        """
         assert self._rule is not None, "the search has a rule"
-        self._failures_in_a_row = 0
-        self._steps_saved += self._rule.max_steps - stopped.step
         cost = trial._cost if self._measured.cost == "told" else max(seconds, SHORTEST)
         costs = {} if self._measured.cost is None or cost is None else {COST: cost}
         found = Evaluated(trial.number, dict(trial.parameters), "stopped", reason=stopped.reason)
         if stopped.estimate is not None:
             self._spent_on_stopped += costs.get(COST, 0.0)
-            return replace(found, estimate=stopped.estimate)
+            found = replace(found, estimate=stopped.estimate)
+        else:
+            found = self._with_last_value(found, stopped, returned, costs)
+        self._failures_in_a_row = 0
+        self._steps_saved += self._rule.max_steps - stopped.step
+        return found
+
+    def _with_last_value(self, found: Evaluated, stopped: Stopped, returned: Any, costs: dict[str, float]) -> Evaluated:
+        """Return a stopped trial with its last reported value, and with the metrics that the function returned.
+
+        Raises:
+            WrongResult, NotFinite: the function returned invalid metrics.
+        """
+        assert self._rule is not None, "the search has a rule"
         told = returned if isinstance(returned, Mapping) else {}
         metrics = finite_metrics("metrics", told.get("metrics")) or {}
         errors = finite_metrics("std_errors", told.get("std_errors")) or {}

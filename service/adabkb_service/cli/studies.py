@@ -31,6 +31,11 @@ from adabkb_service.cli.values import (
     parse_tag,
 )
 
+STAYS = (
+    "early stopping cannot be removed from a study; to change it, give --early-stopping the rule with other numbers, "
+    'such as \'{"rule": "median", "max_steps": 27, "min_steps": 9}\''
+)
+
 
 def list_studies(
     server: Server,
@@ -179,7 +184,7 @@ def update(
 ) -> None:
     """Change the settings of a study, or edit its space.
 
-    What is not given stays; "none" removes a setting that is not required.
+    What is not given stays; "none" removes a setting that is not required. Early stopping cannot be removed.
     Options from --tag on may be repeated; only --parameter keeps old entries.
 
     \b
@@ -213,8 +218,9 @@ def update(
     if default is not None:
         changes["defaults"] = parse_point(default)
     if early_stopping is not None:
-        is_removed = early_stopping == NO_LIMIT
-        changes["early_stopping"] = None if is_removed else parse_object("--early-stopping", early_stopping)
+        if early_stopping == NO_LIMIT:
+            fail(STAYS)
+        changes["early_stopping"] = parse_object("--early-stopping", early_stopping)
     replaced: dict[str, tuple[list[str] | None, Callable[[list[str]], Any]]] = {
         "mixtures": (mixture, partial(parse_objects, "--mixture")),
         "outcome_constraints": (outcome_constraint, partial(parse_objects, "--outcome-constraint")),

@@ -327,7 +327,26 @@ def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: st
         expect(page.get_by_role("button", name="Undo")).to_have_count(0)
         undone = checked(api.get("/v1/studies/told"))
         assert [undone[name] for name in limits] == [before[name] for name in limits]
-        checked(api.patch("/v1/studies/told", json={"tags": {"owner": "Ada"}}))
+        page.get_by_role("button", name="Budget").click()
+        odd = {"git:commit": "abc", "note": "two\nlines"}
+        elsewhere = {"pending_limit": 8, "max_attempts": 6, "lease_seconds": 60.5, "failure_limit": 4, "tags": odd}
+        checked(api.patch("/v1/studies/told", json=elsewhere))
+        dialog.get_by_label("Longest time of a trial").fill("3 h")
+        dialog.get_by_role("button", name="Save").click()
+        expect(saved).to_be_visible()
+        after = checked(api.get("/v1/studies/told"))
+        assert {name: after[name] for name in elsewhere} == elsewhere
+        assert after["max_runtime_seconds"] == 10800.0
+        page.get_by_role("button", name="Budget").click()
+        tags = dialog.get_by_label("Tags, one per line")
+        expect(tags).not_to_be_editable()
+        expect(tags).to_have_value("git:commit: abc\nnote: two\nlines")
+        expect(tags).to_have_accessible_description(re.compile("colon"))
+        dialog.get_by_label("Longest time of a trial").fill("4 h")
+        dialog.get_by_role("button", name="Save").click()
+        expect(page.locator("#limits-runtime")).to_have_value("4 h")
+        assert checked(api.get("/v1/studies/told"))["tags"] == odd
+        checked(api.patch("/v1/studies/told", json={"tags": {"owner": "Ada"}, "failure_limit": 10}))
         page.goto("/studies/told")
         expect(page.locator("a.tag")).to_have_text("owner: Ada")
         page.get_by_role("button", name="Budget").click()
@@ -336,7 +355,7 @@ def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: st
         dialog.get_by_role("button", name="Save").click()
         expect(saved).to_be_visible()
         after = checked(api.get("/v1/studies/told"))
-        assert (after["tags"], after["failure_limit"], after["lease_seconds"]) == ({}, 10, before["lease_seconds"])
+        assert (after["tags"], after["failure_limit"], after["lease_seconds"]) == ({}, 10, 60.5)
         expect(page.locator("[data-metric=cost]")).to_contain_text("13")
     assert checked(api.get("/v1/studies/told"))["pending_limit"] == 3
 

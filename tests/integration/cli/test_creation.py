@@ -142,6 +142,7 @@ def test_an_error_of_an_option_names_it_as_it_was_given(options: list[str], wher
         (["--parameter", PARAMETER.replace('"x"', '"y"'), "--default", "y=4"], "error: --default y: "),
         (["--constraint", "x + z <= 1"], "error: --constraint 0: "),
         (["--quantity", "value=3"], "error: --quantity value: "),
+        (["--early-stopping", "none"], "error: early stopping cannot be removed from a study; "),
     ],
 )
 def test_an_error_of_an_update_names_the_option_as_it_was_given(options: list[str], where: str) -> None:

@@ -218,6 +218,15 @@ def test_columns_of_other_names_are_named(line: Study) -> None:
     assert stored(line) == [(0.5, 1.0, 0.1)]
 
 
+@pytest.mark.parametrize("title", ["value", "value [%]", "Result [%]"])
+def test_results_with_a_unit_and_no_name_have_these_titles(address: str, title: str) -> None:
+    with Client(address) as client:
+        words: dict[str, Quantity] = {"value": {"unit": "%"}}
+        study = client.create_study(None, {"x": Float(0, 1)}, direction="maximize", quantities=words)
+        study.import_results([{"x": 0.5, title: 2.0}])
+        assert stored(study) == [(0.5, 2.0, None)]
+
+
 def test_rows_without_a_result_are_left_out_by_their_state(line: Study) -> None:
     states = ["completed", "pruned", "COMPLETE", None, "running", "pruned"]
     rows = [{**point, "state": state} for point, state in zip(points(6), states, strict=True)]

@@ -30,7 +30,7 @@ def test_a_report_and_a_recommendation_are_one_line(study: Study) -> None:
     report = study.run(lambda C, gamma: 0.0 * C * gamma, progress=False)
     shown = repr(report)
     assert shown == "<Run: 1 completed, 0 failed, ended by 'budget', best 4.5 at C=6, gamma=0.75>"
-    assert repr(report.recommendation).startswith("<Recommendation: by the model ")
+    assert repr(report.recommendation).startswith("<Recommendation (too_few_results): by the model ")
     assert "; observed best 4.5 at C=6, gamma=0.75" in repr(report.recommendation)
     assert repr(Recommendation(None, None, None)) == "<Recommendation: none yet>"
 

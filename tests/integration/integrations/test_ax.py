@@ -41,6 +41,25 @@ def test_parameters_objective_and_constraints_are_passed_to_the_study(server: st
         assert (list(best), list(predicted), trial, name) == (list(trials[1]), ["loss"], 1, "s")
 
 
+def test_the_models_mean_and_variance_are_those_of_the_recommendation(
+    server: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Client(server, budget=12, seed=1) as client:
+        client.configure_experiment(parameters=PARAMETERS[:1], name="m")
+        client.configure_optimization(objective="loss")
+        for number in range(1, 13):
+            (point,) = client.get_next_trials(max_trials=1).values()
+            client.complete_trial(number, {"loss": abs(point["rate"] - 0.1)})
+        (there,) = client.study.predict([client.get_best_parameterization()[0]])
+        assert there.mean is not None
+        assert there.std is not None
+        caplog.set_level("INFO", "httpx")
+        _, predicted, _, _ = client.get_best_parameterization()
+        sent = [record.getMessage() for record in caplog.records if record.name == "httpx"]
+        assert ["/recommendation" in message for message in sent] == [True], "it asks for no prediction"
+        assert predicted["loss"] == pytest.approx((there.mean, there.std**2))
+
+
 def test_batch_fills_the_rest_of_a_plate(server: str) -> None:
     with Client(server, plates={"size": 4, "shared": ["units"]}) as client:
         client.configure_experiment(parameters=PARAMETERS, name="wells")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
@@ -20,7 +21,7 @@ from adabkb_client import (
     PatienceRule,
     Study,
 )
-from adabkb_client.errors import WrongResult
+from adabkb_client.errors import NotFinite, WrongResult
 from adabkb_integrations.inprocess import Found, RunningTrial, maximize, minimize
 
 X: dict[str, Parameter] = {"x": Float(0, 1), "k": Categorical(["a", "b"])}
@@ -119,6 +120,18 @@ def test_a_patient_rule_keeps_the_metrics_that_the_function_returns() -> None:
     found = minimize(flat, X, 3, seed=1, pass_trial=True, progress=False, **options)
     assert {each.state for each in found.trials} == {"stopped"}
     assert all((each.value, each.metrics) == (each.parameters["x"], {"size": 4.0}) for each in found.trials)
+
+
+def test_a_stopped_trial_with_invalid_metrics_fails_and_leaves_the_budget() -> None:
+    def flat(trial: RunningTrial) -> dict[str, Any]:
+        for step in range(1, 10):
+            if trial.report(step, trial.parameters["x"]):
+                break
+        return {"value": 99.0, "metrics": {"size": math.nan}}
+
+    options: dict[str, Any] = {"metrics": ["size"], "early_stopping": RULES["patience"]}
+    found = minimize(flat, X, 6, seed=1, pass_trial=True, catch=NotFinite, progress=False, **options)
+    assert [each.state for each in found.trials] == ["failed"] * 6
 
 
 @pytest.mark.parametrize(

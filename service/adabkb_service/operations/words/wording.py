@@ -208,6 +208,14 @@ def early_stopping(study: Study) -> dict[str, Any] | None:
     return None if study.early_stopping is None else study.early_stopping.model_dump(mode="json")
 
 
+def are_lines(tags: Mapping[str, str]) -> bool:
+    """Return whether a form can show tags as lines such as ``owner: Ada`` and read the same tags from these lines."""
+    texts = [*tags, *tags.values()]
+    return not any(":" in name for name in tags) and all(
+        text == text.strip() and "\n" not in text and "\r" not in text for text in texts
+    )
+
+
 def has_rules(study: Study) -> bool:
     """Return whether the study has bounds of metrics or early stopping that can be changed."""
     return bool(bounded(study)) or study.early_stopping is not None

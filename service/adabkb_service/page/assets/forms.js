@@ -207,8 +207,9 @@ export function body(form) {
 function unchanged(element) {
   const group = element.closest("[data-if-changed]");
   if (!group) return false;
+  const typed = [...every(group, "input", HTMLInputElement), ...every(group, "textarea", HTMLTextAreaElement)];
   return (
-    every(group, "input", HTMLInputElement).every((field) => field.value === field.defaultValue) &&
+    typed.every((field) => field.value === field.defaultValue) &&
     every(group, "option", HTMLOptionElement).every((option) => option.selected === option.defaultSelected)
   );
 }

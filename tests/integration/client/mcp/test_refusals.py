@@ -7,13 +7,15 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from mcp import MCPError
 
+from adabkb_client.mcp import _report
 from adabkb_service.access import secrets
 from adabkb_service.app import create_app
+from adabkb_service.contract.model import RecommendationReason
 from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
 from tests.integration.access.conftest import give_token
@@ -37,6 +39,9 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("suggest", {"study": "s", "count": "three"}, "count: must be a valid integer"),
     ("suggest", {"count": 1}, "study: is required"),
     ("suggest", {"study": "no such/id"}, "study: "),
+    ("suggest", {"study": None}, "study: must not be null."),
+    ("update", {"study": "s", "early_stopping": None}, "early_stopping: must not be null; leave it out."),
+    ("update", {"study": "s", "prior": {"x": None}}, "prior.x: must not be null."),
     ("suggest", {"study": "s", "cuont": 2}, "cuont: is not an argument of this tool"),
     ("suggest", {"study": "s", "fixed": {"x": 7}}, "fixed.x: "),
     ("suggest", {"study": "s", "key": "two words"}, "key: "),
@@ -87,6 +92,10 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("info", {"study": "nothing"}, "studies() lists the existing ones"),
     ("why", {"study": "s", "trial": 99}, "trials() lists the existing ones"),
 ]
+
+
+def test_every_reason_of_a_recommendation_is_a_sentence() -> None:
+    assert _report.REASONS.keys() == set(get_args(RecommendationReason))
 
 
 def test_wrong_arguments_are_named(server: str) -> None:

@@ -164,6 +164,7 @@ def test_a_trial_that_continues_and_one_that_fails(server: str) -> None:
             assert [trial["trial"] for trial in page["trials"] + rest["trials"]] == [1, 2, 3]
             report = await agent.read("adabkb://studies/s/report")
             assert "| 2 | `" in report
+            assert "None according to the model. There are no results yet.\n" in report
             assert "`the ¦ 'flask' broke`" in report
 
     asyncio.run(session())
