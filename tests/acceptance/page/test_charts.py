@@ -372,7 +372,7 @@ def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, si
         expect(page.locator("#compromises thead")).to_contain_text("errorspeedx")
         errors = [float(text) for text in page.locator("#compromises tbody td:nth-child(2)").all_inner_texts()]
         assert errors == sorted(errors)
-        expect(page.locator("#compromises-said")).to_contain_text("5 error ")
+        expect(page.locator("#compromises-said")).to_contain_text("6 error ")
         expect(page.locator("#open-now + ul li")).to_have_count(1)
         axes = page.evaluate("echarts.getInstanceByDom(document.querySelector('#front .plot')).getOption()")["yAxis"]
         assert axes[0]["nameTextStyle"]["align"] == "left", "the title of the axis is not cut at the edge"
