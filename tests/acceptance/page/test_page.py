@@ -103,7 +103,7 @@ def test_what_users_write_is_shown_as_text(browser: Browser, site: str) -> None:
         ):
             page.goto(path)
             if path.endswith("/hostile"):
-                drawn(page, *CHARTS)
+                drawn(page, *(chart for chart in CHARTS if chart != "gap"))  # it needs more results
                 expect(page.locator("#recommendation")).to_contain_text(HOSTILE)
                 expect(page.locator("#assessment")).to_contain_text("The best of 9 results is")
                 expect(page.locator("#feed")).to_contain_text(HOSTILE)
