@@ -184,8 +184,8 @@ def update(
 ) -> None:
     """Change the settings of a study, or edit its space.
 
-    What is not given stays; "none" removes a setting that is not required. Early stopping cannot be removed.
-    Options from --tag on may be repeated; only --parameter keeps old entries.
+    What is not given stays; "none" removes a setting, except early stopping. Options from --tag on may be repeated;
+    only --parameter keeps old entries.
 
     \b
     adabkb study update svm --budget 100 --tolerance none

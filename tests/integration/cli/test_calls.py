@@ -306,7 +306,8 @@ def test_what_is_known_is_shown(study: Study) -> None:
         adabkb("result", "add", study.id, str(number), f"x={x}", "y=0.5")
     told = adabkb("study", "recommendation", study.id).splitlines()
     assert told[0].startswith("There are too few results to rely on the model")
-    assert told[1] == "observed: 2.0 at x=0.75 y=0.5"
+    assert told[1].startswith("by the model: ")
+    assert told[2] == "observed: 2.0 at x=0.75 y=0.5"
     assert adabkb("model", "predict", study.id, "x=0.5", "y=0.5").startswith("x=0.5 y=0.5: ")
     several = json.loads(adabkb("model", "predict", study.id, '{"x": 0.5, "y": 0.5}', '{"x": 1, "y": 1}', "--json"))
     assert [sorted(prediction) for prediction in several] == [["lcb", "mean", "std", "ucb"]] * 2

@@ -107,7 +107,7 @@ def test_the_command_line_tells_and_shows_them(server: str, study: Study) -> Non
     said = adabkb("result", "observe", "s", "1", "3", *metrics, *at)
     assert "none satisfies the outcome constraints; nearest 3.0 (size=1.0 cost=2.0)" in said
     early = adabkb("study", "recommendation", "s", *at)
-    assert early.startswith("There are too few results to rely on the model, so its point is missing;")
+    assert early.startswith("There are too few results to rely on the model's point;")
     assert "beyond the bounds by: cost=1.0" in early
     assert "beyond the bounds by: cost=1.0" in adabkb("study", "recommendation", "s", *at)
     adabkb("result", "correct", "s", "1", "3", "--metric", "cost=0.5", *at)

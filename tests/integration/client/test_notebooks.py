@@ -186,8 +186,6 @@ def test_only_the_first_items_of_a_long_list_are_shown(client: Client) -> None:
 
 
 def test_a_recommendation_shows_both_points(poisoned: Study) -> None:
-    assert "by the model" not in poisoned.recommendation()._repr_html_(), "there are too few results"
-    poisoned.observe_many([{"parameters": {POISON: None, "x": x / 10}, "value": 0.5 + x} for x in range(7)])
     html = poisoned.recommendation()._repr_html_()
     assert "<td>by the model</td><td>" in html
     assert "<td>observed</td><td>0.125</td><td>None</td><td>0.25</td>" in html
