@@ -58,8 +58,14 @@ delays would cost evaluations."""
 
 
 def learn(state: State, record: Record) -> State:
-    """Return the state with one more result, given the record that includes it. ``state.metrics`` already include the
-    result, too. A checkpoint that is due must have been prepared without it (``prepare``)."""
+    """Return the state with one more result, given the record that includes it.
+
+    ``state.metrics`` already include the result, and a due checkpoint of the objective must not depend on it. So in a
+    study with metrics, call ``prepare`` before the metrics get the result.
+
+    Raises:
+        FloatingPointError: numbers of the model overflow.
+    """
     if state.record.size < SMALL:
         is_due = _is_due_by_count(state.checkpoint, record.size) or _is_outlier(state, record)
         return relearned(state, record) if is_due else with_result(state, record)

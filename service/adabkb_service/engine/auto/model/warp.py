@@ -1,9 +1,10 @@
 """Model outputs: results, robustly standardized and then warped to be nearly normal (Yeo and Johnson 2000).
 
-Costs u = (y - median) / (IQR / 1.349) are transformed by Yeo-Johnson with the lambda that maximizes its profile
-likelihood, and standardized again. For lambda < 0 large costs are bounded, so a cost of 1e6 among values near 1 has
-little effect. The transform is increasing, so the best result stays the best. Results y have the engine's sign (larger
-is better), and so have model outputs z. Reports use ``of_worse``, which is linear for results better than the median.
+Results y have the engine's sign (larger is better), and so have model outputs z. Costs u = (median - y) / (IQR / 1.349)
+are transformed by Yeo-Johnson with the lambda that maximizes its profile likelihood, and standardized again; z is the
+negative of this. For lambda < 0 large costs are bounded, so a cost of 1e6 among values near 1 has little effect. The
+transform is increasing, so the best result stays the best. Reports use ``of_worse``, which is linear for results better
+than the median.
 """
 
 from __future__ import annotations
@@ -34,11 +35,14 @@ class Warp:
     """An increasing map from results to model outputs."""
 
     middle: float = 0.0
+    """The median of -y."""
     spread: float = 1.0
+    """IQR / 1.349 or, if that is 0, the largest distance from the median; in the units of y."""
     power: float = 1.0
     """lambda."""
     offset: float = 0.0
     scale: float = 1.0
+    """Mean and standard deviation of the transformed costs."""
     power_of_gains: float | None = None
     """The power for results better than the median; None for Yeo and Johnson's 2 - lambda."""
 
