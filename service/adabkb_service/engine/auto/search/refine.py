@@ -65,8 +65,8 @@ class Bound(Protocol):
         reduce f~ least, while f~ stays at or above the floor."""
 
     def axis_to_cut(self, x: Array, centroid: Array, axes: NDArray[np.int64]) -> int:
-        """Return the axis along which the step from the centroid to x gains most: the average of the gains if this step
-        is taken first, and if it is taken last."""
+        """Return the axis along which a step from the centroid to x gains most. The gain along an axis is the average
+        of the gains if its step is taken before all others, and after all others."""
 
 
 @dataclass(frozen=True, slots=True)
