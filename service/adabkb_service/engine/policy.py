@@ -256,7 +256,7 @@ class Policy(ABC, Generic[C, S]):
         feasible: float = FEASIBLE,
     ) -> Recommendation:
         """A point of a slice that is as good as a recommended point, but has fewer changes from a baseline (axis ->
-        position). Differences in the mean of up to ``tolerance``, in the user's units, are ignored.
+        position). A difference of up to ``tolerance``, in the user's units, does not count.
 
         Raises:
             NotImplementedError: by default.

@@ -157,7 +157,7 @@ class ModelLink:
 
     def advance(self, count: int, within: Restriction = UNRESTRICTED) -> None:
         """Ask the model to fold all events and to decide on ``count`` points with the restriction ``within``. Do
-        nothing if the last request asked for at least this, or until an earlier failure's waiting time is over."""
+        nothing if the last request asked for at least this, or during the backoff after a failure."""
         has_points = self._requested_points >= (self.rests_on or -1, count) and within.is_like(self._requested_within)
         is_requested = self._requested_seq == self.study_seq and (count == 0 or has_points)
         if is_requested or self.clock() < self._backoff_until:
