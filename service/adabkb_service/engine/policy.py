@@ -137,6 +137,9 @@ class Policy(ABC, Generic[C, S]):
             state: the state before the correction.
             record: the results that count now, in log order.
             cells: as for ``restore``. Expanded cells stay expanded, since the points of their children were issued.
+
+        Raises:
+            FloatingPointError: the model's numbers would overflow.
         """
 
     def edited(self, state: S, space: Space, config: C, record: Record) -> Update[S]:
@@ -149,6 +152,7 @@ class Policy(ABC, Generic[C, S]):
 
         Raises:
             NotImplementedError: by default.
+            FloatingPointError: the model's numbers would overflow.
         """
         raise NotImplementedError(f"{type(self).__name__} cannot continue in another space")
 

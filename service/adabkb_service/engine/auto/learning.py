@@ -115,7 +115,11 @@ def with_prepared_of(state: State, prepared: State) -> State:
 
 def relearned(state: State, record: Record) -> State:
     """Return the state for another record, with everything learned from it, starting from the current
-    hyperparameters."""
+    hyperparameters.
+
+    Raises:
+        FloatingPointError: numbers of the model overflow.
+    """
     seen = replace(state, restarted_at=restarted_at(state, record), turns=turns_after(state, record))
     learned = with_learned_hyperparameters(seen, record)
     pruning = prunable(learned)
@@ -167,7 +171,11 @@ def _checked(state: State) -> State:
 def with_learned_hyperparameters(state: State, record: Record) -> State:
     """Return the state for another record, with hyperparameters learned from it. The search starts from the current
     ones and, when the number of results passes a power of two, also from the prior. If the current ones have an
-    additive part, it starts from the prior only. Pruning is not computed yet."""
+    additive part, it starts from the prior only. Pruning is not computed yet.
+
+    Raises:
+        FloatingPointError: numbers of the model overflow.
+    """
     problem, hyperparameters = state.problem, state.checkpoint.hyperparameters
     rows = to_learn_from(problem.seed, record.values)
     if record.size >= likelihood.MIN_RESULTS:

@@ -57,7 +57,7 @@ class Issued:
 
     @cached_property
     def positions(self) -> Array:
-        """All points."""
+        """All points, (k + f + m, d)."""
         return np.concatenate([self.pending, self.failed, self.replaced])
 
     def with_pending(self, point: Array) -> Issued:

@@ -117,5 +117,5 @@ def sine_columns(periodic: Bools | None, dimension: int, components: int) -> Int
 
 
 def add_to_diagonal(matrix: Array, values: Array | float) -> None:
-    """Add values to the diagonal of a contiguous square matrix, in place."""
+    """Add values, (n,) or one for all rows, to the diagonal of a contiguous matrix, (n, n), in place."""
     matrix.reshape(-1)[:: len(matrix) + 1] += values

@@ -245,7 +245,7 @@ class Evidence:
         return value, gradient
 
     def variance(self, parameters: Array) -> float:
-        """Return sigma_f^2 at these parameters."""
+        """Return sigma_f^2, in squared model output units, at these parameters (see ``Hyperparameters.parameters``)."""
         return self._at(parameters)[2]
 
     def hyperparameters(self, parameters: Array, variance: float) -> Hyperparameters:
@@ -265,7 +265,7 @@ class Evidence:
         return value.value, gradient, variance.value
 
     def within_bounds(self, parameters: Array, least_noise: float) -> Array:
-        """Clip parameters to their bounds, with at least this noise ratio."""
+        """Clip parameters, as in ``Hyperparameters.parameters``, to their bounds, with at least this noise ratio."""
         plain = self.positions.shape[1] + len(self.components)
         lengths, noises = _logarithms(LENGTHSCALES), _logarithms((least_noise, NOISES[1]))
         bounds, last = [*[lengths] * plain, noises], [] if self.plates is None else [_logarithms(PLATES)]
@@ -278,8 +278,8 @@ class Evidence:
         return np.clip(parameters, low, high)
 
     def maximum(self, start: Array) -> tuple[float, Array, float]:
-        """Return the maximum of the posterior density near some parameters: the negative log posterior, the parameters,
-        and sigma_f^2 there."""
+        """Return the maximum of the posterior density near some parameters, as in ``Hyperparameters.parameters``: the
+        negative log posterior, the parameters, and sigma_f^2 there."""
         value, variance, parameters = c_double(), c_double(), start.copy()
         rules, at = byref(_MINIMIZATION), reals(parameters)
         _minimize(*self._data, rules, len(parameters), at, byref(value), byref(variance))

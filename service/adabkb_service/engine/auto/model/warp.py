@@ -47,7 +47,7 @@ class Warp:
     """The power for results better than the median; None for Yeo and Johnson's 2 - lambda."""
 
     def forward(self, values: Array) -> Array:
-        """Return the model outputs of results."""
+        """Return the model outputs of results, of any shape."""
         z: Array = -(_transform(self._costs(values), self.power, self._gains) - self.offset) / self.scale
         return z
 
@@ -56,17 +56,18 @@ class Warp:
         return -self._costs(values)
 
     def slope(self, values: Array) -> Array:
-        """Return dz / dy at results y."""
+        """Return dz / dy at results y, of any shape."""
         slope: Array = np.exp(self._log_stretch(values)) / (self.spread * self.scale)
         return slope
 
     def log_slope(self, values: Array) -> Array:
-        """Return log dz / dy at results y, also where dz / dy exceeds floating point."""
+        """Return log dz / dy at results y, of any shape, also where dz / dy exceeds floating point."""
         log_slope: Array = self._log_stretch(values) - math.log(self.spread) - math.log(self.scale)
         return log_slope
 
     def inverse(self, outputs: Array) -> Array:
-        """Return the results that have these model outputs; -inf or inf beyond the range of the transform."""
+        """Return the results that have these model outputs, of any shape; -inf or inf beyond the range of the
+        transform."""
         u = _inverse(self.offset - self.scale * np.asarray(outputs, dtype=float), self.power, self._gains)
         size = np.abs(u)
         is_beyond = size > LARGEST
