@@ -58,9 +58,9 @@ class Prefetched:
         return self.points if rests_on == self.rests_on and self._serve(within) else []
 
     def _serve(self, within: Restriction) -> bool:
-        """Whether the points may serve a request with this restriction. Points that were decided for a new plate
-        continue this plate after its first points are issued. If a plate has no point left, the points begin the next
-        plate."""
+        """Whether the points may serve a request with this restriction. Points that were decided for a new plate also
+        serve requests that continue this plate, once its first points are issued. If the plate of the request has no
+        point left, they begin the next plate."""
         if not self.points:
             return within.is_like(self.within)
         first = self.points[0].fixed
