@@ -87,7 +87,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The evaluated point with the best posterior mean. In a slice of the space, it need not have been evaluated."""
+    """The evaluated point with the best posterior mean. In a slice of the space, or near a baseline, the point need not
+    have been evaluated."""
 
     point: Array
     """(d,) position in the unit cube."""

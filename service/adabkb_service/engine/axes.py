@@ -105,7 +105,8 @@ class FloatAxis:
 
 STEP_TOLERANCE = 1e-6
 """Tolerance of a ``StepAxis``, as a share of its step. A number that is this close to a value of the axis counts as
-this value, and the last value may exceed ``high`` by this. Users may compute values and steps, such as 0.9 / 15."""
+this value. If a multiple of the step exceeds ``high`` by at most this, ``high`` is the last value. Users may compute
+values and steps, such as 0.9 / 15."""
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ class CatalogueAxis(ChoiceAxis):
         return hash((self.name, self.table))
 
     def positions(self, rows: Ints) -> Array:
-        """Cube positions of rows, given their indices. A vectorized ``encode``."""
+        """Cube positions of rows, (k,), given their indices, (k,). A vectorized ``encode``."""
         found: Array = (rows + 0.5) / len(self.choices)
         return found
 
@@ -110,7 +110,7 @@ class CatalogueAxis(ChoiceAxis):
         return bool(self.table.is_offered[self.bin(position)])
 
     def rows(self, positions: Array) -> Ints:
-        """Indices of the rows at cube positions. A vectorized ``bin``."""
+        """Indices of the rows, (k,), at cube positions, (k,). A vectorized ``bin``."""
         found: Ints = np.clip((positions * len(self.choices)).astype(np.int64), 0, len(self.choices) - 1)
         return found
 

@@ -27,8 +27,8 @@ def width(
 ) -> float:
     """beta_t, in model output units per unit of the standard deviation divided by sqrt(lambda).
 
-    theory   2 xi sqrt(a ln(t) D + ln(1/delta)) + (1 + 1/sqrt(1 - eps)) sqrt(lambda) F,  a = (1 + eps)/(1 - eps),
-             kappa = 1 (paper, Theorem 1, with BKB's factor 2 xi)
+    theory   2 xi sqrt(a ln(t) D + ln(1/delta)) + (1 + 1/sqrt(1 - eps)) sqrt(lambda) F,  a = (1 + eps)/(1 - eps)
+             (paper, Theorem 1, with BKB's factor 2 xi, for a kernel with k(x, x) = 1)
     authors  lambda sqrt(D ln(t) + ln(1/delta)) + sqrt(lambda) F (their code: no a, factor 1 for F)
     igp      sqrt(lambda) (F + xi sqrt(2 (ln(t) + 1 + ln(1/delta)))) (IGP-UCB with ln(t) for the information gain, as in
              the code of GP-ThreDS's authors)
@@ -41,7 +41,7 @@ def width(
         noise_std: xi, in model output units.
         norm_bound: F, a bound on the norm of the objective in the RKHS.
         delta: failure probability in (0, 1).
-        epsilon: sketch accuracy in (0, 1).
+        epsilon: sketch accuracy in [0, 1); 0 for an exact posterior.
     """
     logarithm = math.log(max(observations, 1))
     if form == "theory":

@@ -219,7 +219,7 @@ class Feasible:
 
     @cached_property
     def anchors(self) -> Array:
-        """(a, d) exactly feasible points, ``ANCHORS`` if that many are found; empty if none is found."""
+        """(a, d) exactly feasible points: ``ANCHORS``, or one more, if that many are found; empty if none is found."""
         if self._has_nothing:
             return np.zeros((0, self.space.dimension))
         if self.is_listed:

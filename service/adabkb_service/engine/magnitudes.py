@@ -1,6 +1,7 @@
 """Positions on an axis as numbers in the user's units, vectorized.
 
-They equal the results of ``decode``: exactly on an axis with at most ``LISTED`` values, otherwise up to rounding.
+The numbers equal the results of ``decode``: exactly on an axis with at most ``LISTED`` values, otherwise up to
+rounding.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ class Suggestion(Generic[S]):
     point: Array
     """(d,) position in the unit cube."""
     cell: str | None
-    """Key of the cell whose centroid is the point. None without a tree, or if no leaf is left and the incumbent is
-    repeated."""
+    """Key of the leaf that contains the point. The point is usually its centroid. None without a tree, for a point
+    chosen in a slice or in a space with a catalogue, or if no leaf is left and the incumbent is repeated."""
     depth: int
     """Depth of this cell; 0 without a cell."""
     cells: Cells

@@ -57,8 +57,8 @@ def holds(axis: Axis, value: Any) -> bool:
 
 
 def chosen(results: Array, count: int) -> list[int]:
-    """Return the indices of the results to keep, in increasing order: the best ones, and as many others, evenly spaced
-    among the rest."""
+    """Return the indices of the results, (n,), to keep, in increasing order: the best ones, and as many others, evenly
+    spaced among the rest. At most ``count`` are kept."""
     if len(results) <= count:
         return list(range(len(results)))
     order = np.argsort(-results, kind="stable")

@@ -137,6 +137,9 @@ class Policy(ABC, Generic[C, S]):
             state: the state before the correction.
             record: the results that count now, in log order.
             cells: as for ``restore``. Expanded cells stay expanded, since the points of their children were issued.
+
+        Raises:
+            FloatingPointError: the model's numbers would overflow.
         """
 
     def edited(self, state: S, space: Space, config: C, record: Record) -> Update[S]:
@@ -149,6 +152,7 @@ class Policy(ABC, Generic[C, S]):
 
         Raises:
             NotImplementedError: by default.
+            FloatingPointError: the model's numbers would overflow.
         """
         raise NotImplementedError(f"{type(self).__name__} cannot continue in another space")
 
@@ -256,7 +260,7 @@ class Policy(ABC, Generic[C, S]):
         feasible: float = FEASIBLE,
     ) -> Recommendation:
         """A point of a slice that is as good as a recommended point, but has fewer changes from a baseline (axis ->
-        position). Differences in the mean of up to ``tolerance``, in the user's units, are ignored.
+        position). A difference of up to ``tolerance``, in the user's units, does not count.
 
         Raises:
             NotImplementedError: by default.

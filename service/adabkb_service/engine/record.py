@@ -94,7 +94,7 @@ class Record:
         return found.with_metrics((metric.values[has], metric.errors[has]) for metric in self.metrics)
 
     def first_rows(self) -> Ints:
-        """The row of the first result of each distinct point, by ordinal."""
+        """The row of the first result of each distinct point, (points,), by ordinal."""
         return np.unique(self.ordinals, return_index=True)[1]
 
 

@@ -162,8 +162,8 @@ class Simplex:
             low, high: bounds along all axes, (d,) each.
 
         Returns:
-            The bounds, in which those of the shares are replaced; and, for each axis, by how much the sum of the shares
-            changes per step along the axis, as a share of the total, (d,).
+            The bounds, (d,) each, in which those of the shares are replaced; and a gradient, (d,): by how much the sum
+            of the shares changes, as a share of the total, per unit of the cube along each axis.
         """
         present = self.present(self.values(position[None]))
         ends = (self.of(each)[0] for each in self.ends(present))

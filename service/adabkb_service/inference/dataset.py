@@ -149,7 +149,7 @@ class Dataset:
         )
 
     def parameters_at(self, position: Array) -> dict[str, Any]:
-        """The parameters of a point: as issued or reported, if the point is in the dataset, else decoded."""
+        """The parameters of a point, (d,): as issued or reported, if the point is in the dataset, else decoded."""
         return self.known.get(position.tobytes()) or self.space.measured(position)
 
     def pending(self) -> Array:

@@ -58,9 +58,9 @@ class Prefetched:
         return self.points if rests_on == self.rests_on and self._serve(within) else []
 
     def _serve(self, within: Restriction) -> bool:
-        """Whether the points may serve a request with this restriction. Points that were decided for a new plate
-        continue this plate after its first points are issued. If a plate has no point left, the points begin the next
-        plate."""
+        """Whether the points may serve a request with this restriction. Points that were decided for a new plate also
+        serve requests that continue this plate, once its first points are issued. If the plate of the request has no
+        point left, they begin the next plate."""
         if not self.points:
             return within.is_like(self.within)
         first = self.points[0].fixed
@@ -157,7 +157,7 @@ class ModelLink:
 
     def advance(self, count: int, within: Restriction = UNRESTRICTED) -> None:
         """Ask the model to fold all events and to decide on ``count`` points with the restriction ``within``. Do
-        nothing if the last request asked for at least this, or until an earlier failure's waiting time is over."""
+        nothing if the last request asked for at least this, or during the backoff after a failure."""
         has_points = self._requested_points >= (self.rests_on or -1, count) and within.is_like(self._requested_within)
         is_requested = self._requested_seq == self.study_seq and (count == 0 or has_points)
         if is_requested or self.clock() < self._backoff_until:

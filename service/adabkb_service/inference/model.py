@@ -327,8 +327,8 @@ class Model:
 
     def _outliers(self) -> list[int]:
         """The numbers of the results that the others contradict, computed once for the current results. With many
-        results, the latest ones are not judged yet, since each answer of the model has these numbers. Empty with
-        several objectives, which have no best result."""
+        results, the latest ones are not judged yet, because each reply of the model has these numbers, and it takes
+        long to judge them. Empty with several objectives, which have no best result."""
         if self.dataset.objective is not None:
             return []
         if self.outliers is None or self.outliers[0] != self.rests_on:

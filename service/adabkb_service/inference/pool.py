@@ -40,8 +40,8 @@ SLOW_SECONDS = 5.0
 """If loading takes longer than this, a warning is logged."""
 WATCH_SECONDS = 1.0
 SAVING_SHARE = 0.4
-"""The share of the stop timeout in which a process must store its models. Before that, steps in progress may take half
-as long to finish."""
+"""The share of the stop timeout in which a process must store its models. Before that, it waits for the step in
+progress in each of its two lanes, for up to half as long per lane."""
 SILENT_SECONDS = 150.0
 """A process that has unanswered messages and has sent nothing for this long counts as hung. It is killed and
 replaced."""

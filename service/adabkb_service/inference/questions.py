@@ -368,9 +368,9 @@ def _at(model: Model, judged: LeftOut, point: NDArray[np.float64]) -> NDArray[np
 
 
 def _undoubted(model: Model, judged: LeftOut, point: NDArray[np.float64]) -> int | None:
-    """The row of a result that resembles those at a point except that nobody doubts it: of the results at points
-    without a doubted one, the nearest in value to the posterior mean. A doubted result has additional noise, with which
-    the model explains it; a repetition does not. None if there is no such result."""
+    """The row of a result whose noise stands for that of a repetition at the point of a doubted result. Of the results
+    at points without a doubted one, it is the nearest in value to the posterior mean at the point. A doubted result has
+    additional noise, with which the model explains it; a repetition does not. None if there is no such result."""
     record = model.state.record
     doubted = np.unique(record.ordinals[judged.rows[judged.doubted]])
     rows = judged.rows[~np.isin(record.ordinals[judged.rows], doubted)]

@@ -56,8 +56,8 @@ OF_USERS = (
     "updated",
     "withdrawn",
 )
-"""Kinds of events that name the user whose request added them, as ``created`` does. Of a result and a failure, the
-name is stored; nothing else is computed from it."""
+"""Kinds of events that name the user whose request added them, as ``created`` does. The row of a result or of a failed
+trial also has this name (``reported_by``); nothing else is computed from it."""
 
 
 class Draft:

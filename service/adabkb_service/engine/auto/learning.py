@@ -58,8 +58,14 @@ delays would cost evaluations."""
 
 
 def learn(state: State, record: Record) -> State:
-    """Return the state with one more result, given the record that includes it. ``state.metrics`` already include the
-    result, too. A checkpoint that is due must have been prepared without it (``prepare``)."""
+    """Return the state with one more result, given the record that includes it.
+
+    ``state.metrics`` already include the result, and a due checkpoint of the objective must not depend on it. So in a
+    study with metrics, call ``prepare`` before the metrics get the result.
+
+    Raises:
+        FloatingPointError: numbers of the model overflow.
+    """
     if state.record.size < SMALL:
         is_due = _is_due_by_count(state.checkpoint, record.size) or _is_outlier(state, record)
         return relearned(state, record) if is_due else with_result(state, record)
@@ -109,7 +115,11 @@ def with_prepared_of(state: State, prepared: State) -> State:
 
 def relearned(state: State, record: Record) -> State:
     """Return the state for another record, with everything learned from it, starting from the current
-    hyperparameters."""
+    hyperparameters.
+
+    Raises:
+        FloatingPointError: numbers of the model overflow.
+    """
     seen = replace(state, restarted_at=restarted_at(state, record), turns=turns_after(state, record))
     learned = with_learned_hyperparameters(seen, record)
     pruning = prunable(learned)
@@ -161,7 +171,11 @@ def _checked(state: State) -> State:
 def with_learned_hyperparameters(state: State, record: Record) -> State:
     """Return the state for another record, with hyperparameters learned from it. The search starts from the current
     ones and, when the number of results passes a power of two, also from the prior. If the current ones have an
-    additive part, it starts from the prior only. Pruning is not computed yet."""
+    additive part, it starts from the prior only. Pruning is not computed yet.
+
+    Raises:
+        FloatingPointError: numbers of the model overflow.
+    """
     problem, hyperparameters = state.problem, state.checkpoint.hyperparameters
     rows = to_learn_from(problem.seed, record.values)
     if record.size >= likelihood.MIN_RESULTS:

@@ -14,8 +14,9 @@ The algorithm's loop is split into three methods, because workers evaluate the p
 ``prepare``: Compute a due checkpoint and, in a second call, its gap, while a worker evaluates the next point. Without
     these calls, all answers would be the same, but slower.
 
-If equal results show that the objective has steps, points on a known step are excluded (``plateaus``). In this
-case, and if results seem noisy and beta is below ``betas.EXPLORING``, x* itself is suggested instead of a centroid.
+If equal results show that the objective has steps, points on a known step are excluded (``plateaus``). x* itself is
+suggested instead of a centroid in three cases: if the objective has steps; if results seem noisy and beta is below
+``betas.EXPLORING``; and in a space with categories that is searched exhaustively.
 
 Some suggestions come from a quadratic model of the best results, which finds the last digits of an optimum
 (``quadratic``, ``turns``), unless results are noisy.
@@ -25,8 +26,9 @@ suggestions in three belong to a *restart*. It uses the same tree, but a posteri
 since the restart began and are not near the best point (``restarts``). Slices and studies with several objectives use
 neither the quadratic model nor restarts.
 
-No point is suggested twice, except as a replicate: if results are declared to be noisy, or to check a doubted result
-(``doubts``). docs/algorithm.md describes the parts, docs/decisions/0005 the choice of constants.
+No point is suggested twice, except as a replicate (if results are declared to be noisy, or to check a doubted result:
+see ``doubts``), or if the search finds no new point. docs/algorithm.md describes the parts, docs/decisions/0005 the
+choice of constants.
 """
 
 from __future__ import annotations

@@ -75,6 +75,9 @@ def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[St
         state: the state of the study.
         record: the results that count, in log order.
         cells: unused; the state contains them.
+
+    Raises:
+        FloatingPointError: numbers of the model overflow.
     """
     blank = _blank(state.problem, state.tree)
     metrics = tuple(_given(*each) for each in zip(blank.metrics, record.metrics, strict=True))
@@ -95,6 +98,9 @@ def edited(state: State, space: Space, config: Config, record: Record) -> Update
         state: the state of the study.
         space, config: the edited ones; the prior on the optimum refers to positions in the new space.
         record: the results in the new space, in log order.
+
+    Raises:
+        FloatingPointError: numbers of the model overflow.
     """
     update = rebuild(_blank(replace(state.problem, space=space, config=config), root()), record, {})
     return Update(update.state, {**NEW_TREE, **update.cells})

@@ -1,8 +1,8 @@
 """The compiled library of the inner loops, which is built with the package from the C files in this folder.
 
-Each platform has one version and, on x86-64, a second one with AVX2 instructions, which processors since 2013 have. The
-second one is about twice as fast and gives the same bits, because neither version fuses or reorders operations.
-Products and factorizations use SciPy's BLAS and LAPACK, called by address.
+Each platform has one version and, on x86-64, a second one with AVX2 instructions, which most processors since 2013
+have. The second one is about twice as fast and gives the same bits, because neither version fuses or reorders
+operations. Products and factorizations use SciPy's BLAS and LAPACK, called by address.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ _LAPACK = ("dpotrf", "dpotrs", "dpotri")
 
 
 def opened(path: Path) -> ctypes.CDLL:
-    """Return the library at a path, linked with BLAS and LAPACK."""
+    """Return the library at a path, linked with BLAS and LAPACK.
+
+    Raises:
+        OSError: the library cannot be loaded.
+    """
     library = ctypes.CDLL(str(path))
     found = [_address_in(cython_blas, name) for name in _BLAS] + [_address_in(cython_lapack, name) for name in _LAPACK]
     library.use_routines((ctypes.c_void_p * len(found))(*found))
@@ -81,23 +85,23 @@ def reals(array: NDArray[np.float64]) -> int:
     """The address of a contiguous array of float64.
 
     Raises:
-        TypeError: the array is of another kind.
+        TypeError: the array is of another type, or not contiguous.
     """
     return _address(array, np.float64)
 
 
 def flags(array: NDArray[np.bool_]) -> int:
-    """The address of a contiguous array of bool."""
+    """The address of a contiguous array of bool. Raises as ``reals``."""
     return _address(array, np.bool_)
 
 
 def integers(array: NDArray[np.int64]) -> int:
-    """The address of a contiguous array of int64."""
+    """The address of a contiguous array of int64. Raises as ``reals``."""
     return _address(array, np.int64)
 
 
 def short_integers(array: NDArray[np.int32]) -> int:
-    """The address of a contiguous array of int32."""
+    """The address of a contiguous array of int32. Raises as ``reals``."""
     return _address(array, np.int32)
 
 

@@ -93,7 +93,7 @@ static void shares_of(const double *part, int64_t d, double *shares)
         shares[axis] = shares[axis] / sum / share;
 }
 
-/* The sum of G k over the pairs of rows whose choices along an axis differ. Only the upper triangles are read. */
+/* The sum of G k over ordered pairs of rows whose choices along an axis differ. Only the upper triangles are read. */
 static double weight_of_differing(const double *G, const double *k, const Results *results, int64_t axis)
 {
     int64_t n = results->n, d = results->d;
@@ -185,7 +185,8 @@ static bool share_plate(const Results *results, int64_t i, int64_t j)
     return i == j || (results->plates[i] >= 0 && results->plates[i] == results->plates[j]);
 }
 
-/* The sum of G over the pairs of rows of the same plate. Only the upper triangle of the symmetric G is read. */
+/* The sum of G over the ordered pairs of rows of the same plate, including each row with itself. Only the upper
+ * triangle of the symmetric G is read. */
 static double weight_within_plates(const double *G, const Results *results)
 {
     int64_t n = results->n;

@@ -23,7 +23,8 @@ static double wrapped(double x)
     return x < 1.0 ? x : 0.0;
 }
 
-/* Writes the end of a step from x into trial. Returns whether there is a direction to move in. All arrays are (d,). */
+/* Writes the end of a step from x into trial. Returns whether there is a direction to move in. All arrays are (d,).
+ * ``reach`` is the unit of length along each axis: the lengthscale, or less. */
 static bool step(const Kernel *kernel, const double *x, const double *gradient, const uint8_t *free_axes, double length,
                  const double *reach, double *trial)
 {
@@ -169,8 +170,8 @@ EXPORTED int adabkb_move_towards(const Posterior *posterior, double beta, double
     END(workspace)
 }
 
-/* Chooses, from some axes, (count,), the one along which the step from a centroid to x, (d,) both, gains most: the average of
- * the gains if this step is taken first, and if it is taken last. */
+/* Chooses, from some axes, (count,), the one along which a step from a centroid to x, (d,) both, gains most. The gain
+ * along an axis is the average of the gains if its step is taken before all others, and after all others. */
 EXPORTED int adabkb_axis_to_cut(const Posterior *posterior, double beta, const double *x, const double *centroid,
                                 int64_t count, const int64_t *axes, int64_t *chosen)
 {

@@ -1,4 +1,4 @@
-"""Ada-BKB (paper, Algorithm 1), split at the evaluation: ``suggest`` repeats lines 4-6 and 11 until a point must be
+"""Ada-BKB (paper, Algorithm 1), split at the evaluation: ``suggestions`` repeats lines 4-6 and 11 until a point must be
 evaluated; ``observe`` does the rest of lines 7-11 with the result.
 
 The paper leaves some questions open and contradicts itself on others; docs/algorithm.md lists all answers. Line 5 also

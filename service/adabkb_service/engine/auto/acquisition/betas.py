@@ -45,7 +45,7 @@ def beta(
     """Return the width of a step of the search, or of a restart.
 
     Args:
-        step: the number of the step.
+        step: the index of the step, from 0.
         is_wide: whether early steps have a larger width, and are fewer; with choices or rows, they do not.
         has_choices: whether the space has categorical parameters.
         several: whether there are several objectives.

@@ -57,7 +57,7 @@ class Issued:
 
     @cached_property
     def positions(self) -> Array:
-        """All points."""
+        """All points, (k + f + m, d)."""
         return np.concatenate([self.pending, self.failed, self.replaced])
 
     def with_pending(self, point: Array) -> Issued:
@@ -91,7 +91,7 @@ def is_known(state: State, out: Issued) -> Callable[[Array], bool]:
 class SearchView:
     """The posterior that the search uses, with and without pending points. Pending points count as if their means had
     been observed, so the variance decreases and the mean stays. Suggestions are the same, bit for bit, whether they
-    were requested together or in turn."""
+    were requested together or one by one."""
 
     given: View
     """The posterior conditioned on failed points only."""

@@ -10,7 +10,7 @@ the search begins where the prior is largest. As n grows, the second term vanish
 predictions and recommendations.
 
 Since a prior may be wrong, it is used only if the results support it. The second suggestion ignores it. The later ones
-use it while log pi is larger, on average, at the best quarter of the results than at all results. With several
+use it while the mean of log pi at the best quarter of the results is at least that at all results. With several
 objectives, each has the term, and the results on the front replace the best quarter.
 """
 

@@ -87,11 +87,12 @@ class Scalarised:
     """(M,) max_y s(y, theta), at least 0."""
 
     def mean(self, positions: Array) -> Array:
-        """Return the index of the posterior means."""
+        """Return the index of the posterior means at cube positions (k, d), shape (k,)."""
         return self.ucb(positions, 0.0)
 
     def mean_and_std(self, positions: Array) -> tuple[Array, Array]:
-        """Return the index of the posterior means, and its increase for a beta of 1."""
+        """Return the index of the posterior means at cube positions (k, d), and its increase for a beta of 1, (k,)
+        each."""
         mean = self.mean(positions)
         return mean, self.ucb(positions, 1.0) - mean
 

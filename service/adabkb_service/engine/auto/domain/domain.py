@@ -252,7 +252,7 @@ class Domain:
     @cached_property
     def is_smooth(self) -> bool:
         """Whether the objective is expected to be smooth, as properties of mixtures usually are: whether the space has
-        mixtures, in all of which all components may be present."""
+        mixtures, all of them convex (``Mixture.is_convex``)."""
         return bool(self.space.mixtures) and all(mixture.is_convex for mixture in self.space.mixtures)
 
     @cached_property

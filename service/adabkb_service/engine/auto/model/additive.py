@@ -51,7 +51,7 @@ class Additive:
 
 
 def of(parameters: Array) -> Additive:
-    """Return the additive part with these parameters, the inverse of ``Additive.parameters``."""
+    """Return the additive part with these parameters, (d + 2,): the inverse of ``Additive.parameters``."""
     return Additive(_shares(parameters), math.exp(parameters[1]))
 
 

@@ -4,12 +4,12 @@ The search uses the maximum a posteriori hyperparameters, and the warp under whi
 Its predictions are too confident, above all near the best point, where results are dense. The posterior in this module
 is therefore a mixture. Its members are Gaussian processes conditioned on the same results:
 
-* The warp of a member compresses only the results worse than the median, with one of ``POWERS``. The share of members
-  with a power is proportional to the evidence for this power.
+* The warp of a member compresses only the results worse than the median, with one of ``POWERS``. The share of
+  proposals (see below) with a power is proportional to the largest posterior density under this power.
 * The parameters of a member are drawn from their posterior by importance resampling (Rubin 1988), under a wide prior of
-  the noise. Proposals are drawn from the Laplace approximation around the maximum (Rasmussen and Williams 2006, section
-  3.4). Members are drawn from the proposals. The weight of a proposal is its posterior density divided by its density
-  in the approximation. The approximation alone is symmetric, but the posterior of the noise is skewed: with few
+  the noise. Proposals are drawn from the widened Laplace approximation around the maximum (Rasmussen and Williams 2006,
+  section 3.4). Members are drawn from the proposals. The weight of a proposal is its posterior density divided by its
+  density in the approximation. The approximation alone is symmetric, but the posterior of the noise is skewed: with few
   results, most draws from the approximation would have too little noise.
 * sigma_f^2 has a scaled inverse chi-squared distribution, its posterior, so a member's prediction has Student's t
   distribution.
@@ -54,7 +54,8 @@ AVERAGED = 200
 POWERS = (1.0, 0.5, 0.0, -0.5)
 """Powers of the warp for results worse than the median."""
 LEARNED_FROM = (50, 50)
-"""The maximum numbers of best and of other results from which the parameters are learned."""
+"""The maximum numbers of best and of other results from which the parameters are learned. For the gap, and with an
+additive part, they are those of ``rows.LEARNED_FROM``."""
 CONDITIONED_ON = (400, 400)
 """The maximum numbers of best and of other results on which the members are conditioned."""
 APART = 0.1
@@ -119,8 +120,12 @@ class Member:
         return found
 
     def draws(self, positions: Array, draw: tuple[int, int], count: int) -> Array:
-        """Return joint draws, (k, count), in model output units, at positions (k, d), each with its own draw of
-        sigma_f^2.
+        """Return joint draws of the objective, (k, count), in model output units. Each has its own draw of sigma_f^2.
+
+        Args:
+            positions: (k, d) cube positions.
+            draw: (seed, step) of the random stream.
+            count: the number of draws.
 
         Raises:
             FloatingPointError: the positions lie too close together.
@@ -281,8 +286,8 @@ def learn(problem: Problem, record: Record, form: Hyperparameters, *, from_apart
 
 
 def apart(problem: Problem, record: Record, given: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return those of the rows ``given`` whose results are apart from all better ones, in increasing order. At least
-    ``FEWEST``, if there are that many."""
+    """Return the indices within ``given``, in increasing order, of the rows whose results are apart from all better
+    ones that are kept. If these are fewer than ``FEWEST``, the best of the other rows are added."""
     positions, d = record.positions[given], problem.domain.dimension
     kept: list[int] = []
     left: list[int] = []

@@ -30,6 +30,7 @@ class Given:
     errors: Array
     """(n,) standard errors in the user's units (see ``noise.errors``)."""
     plates: Ints | None
+    """(n,) the plate of each row, -1 for none; None in a study without plates."""
     _outputs: dict[Warp, Array] = field(default_factory=dict)
 
     def outputs(self, warped: Warp) -> Array:

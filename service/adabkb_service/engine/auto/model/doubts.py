@@ -40,8 +40,8 @@ MOST = 10
 SUSPECT = 2.0
 """The minimum distance of a doubted result from its prediction, in standard deviations of the prediction."""
 MATERIAL = 0.25
-"""The minimum distance of a doubted result from its prediction, in standard deviations of all results: smaller errors
-do no harm, and a replicate within this distance confirms a result."""
+"""The minimum distance of a doubted result from its prediction, in model output units, in which the standard deviation
+of distinct results is 1. Smaller errors do no harm, and a replicate within this distance confirms a result."""
 EVIDENCE = 20.0
 """Factor, per result, by which the additional noise must raise the posterior density."""
 

@@ -68,8 +68,8 @@ class Kernel:
         return np.where(self.categorical, 1.0, self.lengthscales)
 
     def scaled(self, positions: Array) -> Array:
-        """Return positions (k, d) in units of lengthscales, with their components and the second coordinates along
-        circles: (k, d + p + q)."""
+        """Return positions (k, d) in units of lengthscales, (k, d + p + q): with p columns for the components of
+        descriptors, and one more column, the sine, for each of the q periodic axes."""
         scaled: Array = positions / self.units
         if len(self.components):
             scaled = np.concatenate([scaled, self.components.of(positions) / self.along_components], axis=1)
@@ -117,5 +117,5 @@ def sine_columns(periodic: Bools | None, dimension: int, components: int) -> Int
 
 
 def add_to_diagonal(matrix: Array, values: Array | float) -> None:
-    """Add values to the diagonal of a contiguous square matrix, in place."""
+    """Add values, (n,) or one for all rows, to the diagonal of a contiguous matrix, (n, n), in place."""
     matrix.reshape(-1)[:: len(matrix) + 1] += values

@@ -8,7 +8,8 @@ variance / output variance:
 
 with K = k + MEAN_VARIANCE + diag(nu + extra), the profiled output scale sigma_f^2 = z' K^-1 z / n, and the prior's
 center mu0 = log 0.5 + log(d / 3) / 2, where d is the largest number of axes that are active together: lengthscales are
-longer in more dimensions. The lengthscales m of descriptor components have their own center mu1. The prior of a
+longer in more dimensions. Along an axis whose expected length differs from 1 (``Domain.lengths``), the logarithm of
+this length is added to mu0. The lengthscales m of descriptor components have their own center mu1. The prior of a
 category with components expects a longer l, since descriptors should explain how its choices differ; if they do not,
 learning makes m long and l short. The expected l of a catalogue is longer still, because none of its rows occurs
 twice.
@@ -46,18 +47,22 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 LENGTHSCALES = (0.02, 20.0)
+"""Bounds of all lengthscales: l, m and a."""
 COMPONENT_PRIOR, NAME_PRIOR = math.log(0.5), math.log(3.0)
 """mu1, and mu0 of categories with components."""
 ROW_PRIOR = math.log(20.0)
 """mu0 of a catalogue. All rows differ, so only their numbers, not their names, can explain the differences."""
 NOISES = (1e-7, 0.5)
+"""Bounds of nu."""
 NOISE_PRIOR = (math.log(1e-4), 3.0)
+"""Prior of log nu: center and standard deviation."""
 NOISY_STARTS = (0.01, 0.1)
 """Further noise ratios from which a search starts. Noise and short lengthscales may explain a few results equally well,
 and a search that starts with little noise finds only short lengthscales."""
 NOISY = 1e-3
 """Results count as noisy above this noise ratio, if a smooth kernel is also likelier than a rough one."""
 MIN_VARIANCE = 1e-4
+"""The smallest sigma_f^2, in squared model output units."""
 PLATES = (1e-6, 10.0)
 """Bounds of tau, the variance of the offsets of plates over sigma_f^2."""
 PLATES_PRIOR = (math.log(0.001), 2.0)
@@ -141,7 +146,7 @@ class Hyperparameters:
 
     @property
     def powers(self) -> Array:
-        """The powers of the warps that fit this form of the kernel."""
+        """The powers of the warps that are compared, for this form of the kernel."""
         return POWERS if self.additive is None else LINEAR
 
     def parameters(self) -> Array:
@@ -161,7 +166,7 @@ def prior_center(dimension: int) -> float:
 def prior_centers(
     dimension: int, together: int | None = None, components: Components = NONE, lengths: Array | None = None
 ) -> Array:
-    """Return the prior centers of the logarithms of all lengthscales, (d + p,)."""
+    """Return the prior centers of the logarithms of all lengthscales, (d + p,), with the arguments of ``prior``."""
     centers = np.full(dimension, prior_center(together or dimension))
     centers[components.axes] = np.where(components.of_rows, ROW_PRIOR, NAME_PRIOR)
     if lengths is not None:
@@ -172,9 +177,14 @@ def prior_centers(
 def prior(
     dimension: int, together: int | None = None, components: Components = NONE, lengths: Array | None = None
 ) -> Hyperparameters:
-    """Return the hyperparameters before enough results exist. ``together`` is the number of axes that are active
-    together, and ``lengths`` are the expected lengthscales of the axes, (d,) (``Domain.lengths``); by default all axes,
-    and 1."""
+    """Return the hyperparameters before enough results exist.
+
+    Args:
+        dimension: d, the number of axes.
+        together: the maximum number of axes that are active together; None for all.
+        components: the components of descriptors.
+        lengths: (d,) factors of the expected lengthscales of the axes (``Domain.lengths``); None if all are 1.
+    """
     lengthscales = np.exp(prior_centers(dimension, together, components, lengths))
     noise_ratio = math.exp(NOISE_PRIOR[0])
     return Hyperparameters(lengthscales[:dimension], noise_ratio, 1.0, components=lengthscales[dimension:])
@@ -209,7 +219,7 @@ class Evidence:
     smooth: bool = False  # whether the kernel is Matern 5/2
     noise_prior: tuple[float, float] = NOISE_PRIOR  # of log nu: center and deviation
     periodic: Bools | None = None  # (d,) periodic axes; None if none is
-    lengths: Array | None = None  # (d,) expected lengthscales of the axes (``Domain.lengths``); None if all are 1
+    lengths: Array | None = None  # (d,) factors of the expected lengthscales (``Domain.lengths``); None if all are 1
     plates: Ints | None = None  # (n,) plate of each result, -1 for none; None in a study without plates
 
     @classmethod
@@ -235,7 +245,7 @@ class Evidence:
         return value, gradient
 
     def variance(self, parameters: Array) -> float:
-        """Return sigma_f^2 at these parameters."""
+        """Return sigma_f^2, in squared model output units, at these parameters (see ``Hyperparameters.parameters``)."""
         return self._at(parameters)[2]
 
     def hyperparameters(self, parameters: Array, variance: float) -> Hyperparameters:
@@ -255,7 +265,7 @@ class Evidence:
         return value.value, gradient, variance.value
 
     def within_bounds(self, parameters: Array, least_noise: float) -> Array:
-        """Clip parameters to their bounds, with at least this noise ratio."""
+        """Clip parameters, as in ``Hyperparameters.parameters``, to their bounds, with at least this noise ratio."""
         plain = self.positions.shape[1] + len(self.components)
         lengths, noises = _logarithms(LENGTHSCALES), _logarithms((least_noise, NOISES[1]))
         bounds, last = [*[lengths] * plain, noises], [] if self.plates is None else [_logarithms(PLATES)]
@@ -268,8 +278,8 @@ class Evidence:
         return np.clip(parameters, low, high)
 
     def maximum(self, start: Array) -> tuple[float, Array, float]:
-        """Return the maximum of the posterior density near some parameters: the negative log posterior, the parameters,
-        and sigma_f^2 there."""
+        """Return the maximum of the posterior density near some parameters, as in ``Hyperparameters.parameters``: the
+        negative log posterior, the parameters, and sigma_f^2 there."""
         value, variance, parameters = c_double(), c_double(), start.copy()
         rules, at = byref(_MINIMIZATION), reals(parameters)
         _minimize(*self._data, rules, len(parameters), at, byref(value), byref(variance))

@@ -29,7 +29,7 @@ MAX_STD_ERROR = 1e5
 def noise_ratios(
     problem: Problem, hyperparameters: Hyperparameters, warped: Warp, record: Record, rows: Ints | slice
 ) -> Array:
-    """Return the noise variance over sigma_f^2 of some rows of a record: the learned part plus the known part of
+    """Return the noise variance over sigma_f^2 of some rows of a record, (n,): the learned part plus the known part of
     each."""
     return ratios(hyperparameters, warped, record.values[rows], errors(problem, record)[rows])
 

@@ -17,17 +17,18 @@ LEARNED_FROM = (100, 100)
 
 
 def to_fit(seed: int, values: Array) -> Ints:
-    """Return the rows to which a posterior is fitted, in increasing order."""
+    """Return the rows of results, (n,), to which a posterior is fitted, in increasing order."""
     return best_and_sample(seed, values, *FITTED)
 
 
 def to_learn_from(seed: int, values: Array) -> Ints:
-    """Return the rows from which the hyperparameters are learned, in increasing order."""
+    """Return the rows of results, (n,), from which the hyperparameters are learned, in increasing order."""
     return best_and_sample(seed, values, *LEARNED_FROM)
 
 
 def best_and_sample(seed: int, values: Array, best: int, others: int) -> Ints:
-    """Return all rows or, if they exceed ``best + others``, the best ones and a random sample of the others."""
+    """Return all rows of ``values``, (n,), or, if n exceeds ``best + others``, the best ones and a random sample of the
+    others, in increasing order."""
     if len(values) <= best + others:
         return np.arange(len(values))
     priority = uniforms(seed, len(values), len(values))

@@ -170,7 +170,11 @@ def exact(
     plates: Ints | None = None,
 ) -> Surrogate:
     """Return the posterior given rows: cube positions (n, d), model outputs and noise ratios (n,), and plates, (n,), as
-    in ``Surrogate.condition``."""
+    in ``Surrogate.condition``.
+
+    Raises:
+        FloatingPointError: the numbers overflow floating point.
+    """
     prior = empty(kernel, variance)
     return prior.condition(positions, outputs, noise_ratios, plates) if len(outputs) else prior
 
@@ -185,7 +189,11 @@ def compressed(
     plates: Ints | None = None,
 ) -> Surrogate:
     """Return the posterior given rows, compressed to a dictionary of cube positions, (m, d). The rows are given as for
-    ``exact``. Each one is weighted by how well the dictionary represents it."""
+    ``exact``. Each one is weighted by how well the dictionary represents it.
+
+    Raises:
+        FloatingPointError: the numbers overflow floating point.
+    """
     inducing = kernel.scaled(dictionary)
     prior = kernel.gram(inducing, inducing)
     add_to_diagonal(prior, JITTER)

@@ -10,8 +10,9 @@ study's own model. The *trust* t_j >= 0 is learned from the new results y, (n,),
     (y - M t)' P (y - M t) + RIDGE |t - 1|^2,
 
 and is kept if it improves the leave-one-out predictions of the results. The leave-one-out errors are
-e(t) = P (y - M t) / diag P. With v(t) = sum of e_i^2 P_ii, the leave-one-out log-likelihood must increase,
-(n / 2) log (v(0) / v(t)), by more than one per study with trust (Akaike's criterion); otherwise no older study counts.
+e(t) = P (y - M t) / diag P. With v(t) = sum of e_i^2 P_ii, the increase of the leave-one-out log-likelihood,
+(n / 2) log (v(0) / v(t)), must be more than one per study with trust (Akaike's criterion); otherwise no older study
+counts. With at most one result, each of the J studies has the trust 1 / J.
 So a misleading study is dropped after few results, and a helpful one is used as long as it improves the predictions.
 The variance of g is that of f times v(t) / v(0). Feurer et al. 2018 ("RGPE") also weight models by leave-one-out
 errors.
@@ -144,8 +145,8 @@ class Transferred:
         return replace(self, posterior=self.posterior.condition(positions, left, noise_ratios))
 
     def candidates(self, draw: tuple[int, int]) -> Array:
-        """Return positions, (k, d), of the best results of the older studies, with random coordinates along axes not
-        shared."""
+        """Return positions, (k, d), of the best results of the older studies with trust. Along axes that are not
+        shared, coordinates are random, drawn with (seed, step)."""
         d = len(self.posterior.kernel.lengthscales)
         count = sum(len(each.best) for _, each in self._trusted)
         found = uniforms(draw[0], STREAM + draw[1], count * d).reshape(count, d)

@@ -1,9 +1,10 @@
 """Model outputs: results, robustly standardized and then warped to be nearly normal (Yeo and Johnson 2000).
 
-Costs u = (y - median) / (IQR / 1.349) are transformed by Yeo-Johnson with the lambda that maximizes its profile
-likelihood, and standardized again. For lambda < 0 large costs are bounded, so a cost of 1e6 among values near 1 has
-little effect. The transform is increasing, so the best result stays the best. Results y have the engine's sign (larger
-is better), and so have model outputs z. Reports use ``of_worse``, which is linear for results better than the median.
+Results y have the engine's sign (larger is better), and so have model outputs z. Costs u = (median - y) / (IQR / 1.349)
+are transformed by Yeo-Johnson with the lambda that maximizes its profile likelihood, and standardized again; z is the
+negative of this. For lambda < 0 large costs are bounded, so a cost of 1e6 among values near 1 has little effect. The
+transform is increasing, so the best result stays the best. Reports use ``of_worse``, which is linear for results better
+than the median.
 """
 
 from __future__ import annotations
@@ -34,16 +35,19 @@ class Warp:
     """An increasing map from results to model outputs."""
 
     middle: float = 0.0
+    """The median of -y."""
     spread: float = 1.0
+    """IQR / 1.349 or, if that is 0, the largest distance from the median; in the units of y."""
     power: float = 1.0
     """lambda."""
     offset: float = 0.0
     scale: float = 1.0
+    """Mean and standard deviation of the transformed costs."""
     power_of_gains: float | None = None
     """The power for results better than the median; None for Yeo and Johnson's 2 - lambda."""
 
     def forward(self, values: Array) -> Array:
-        """Return the model outputs of results."""
+        """Return the model outputs of results, of any shape."""
         z: Array = -(_transform(self._costs(values), self.power, self._gains) - self.offset) / self.scale
         return z
 
@@ -52,17 +56,18 @@ class Warp:
         return -self._costs(values)
 
     def slope(self, values: Array) -> Array:
-        """Return dz / dy at results y."""
+        """Return dz / dy at results y, of any shape."""
         slope: Array = np.exp(self._log_stretch(values)) / (self.spread * self.scale)
         return slope
 
     def log_slope(self, values: Array) -> Array:
-        """Return log dz / dy at results y, also where dz / dy exceeds floating point."""
+        """Return log dz / dy at results y, of any shape, also where dz / dy exceeds floating point."""
         log_slope: Array = self._log_stretch(values) - math.log(self.spread) - math.log(self.scale)
         return log_slope
 
     def inverse(self, outputs: Array) -> Array:
-        """Return the results that have these model outputs; -inf or inf beyond the range of the transform."""
+        """Return the results that have these model outputs, of any shape; -inf or inf beyond the range of the
+        transform."""
         u = _inverse(self.offset - self.scale * np.asarray(outputs, dtype=float), self.power, self._gains)
         size = np.abs(u)
         is_beyond = size > LARGEST

@@ -54,8 +54,8 @@ STREAMS = 1 << 32
 
 
 def gap(state: State) -> float | None:
-    """Return the gap in the user's units. Return None if it is unknown, with several objectives, or if it depends on a
-    context.
+    """Return the gap in the user's units. Return None if it is unknown, if there are several objectives, or if the gap
+    depends on a context.
 
     Since its computation takes longer than a decision, and the gap changes slowly, it is computed only from the results
     from which the averaged posteriors were last learned, on first use.

@@ -89,7 +89,7 @@ def finish_probability(state: State, points: Array, failed: Array, finished: Arr
 
 
 def predict_one(state: State, points: Array) -> Prediction:
-    """Return ``predict`` without metrics.
+    """Return ``predict`` without metrics, at cube positions (k, d).
 
     The mean is the median of the members' medians, the bounds are the ends of the 90% interval, and the standard
     deviation is half the width of the 68% interval. Without results it is the prior, in model output units.
@@ -113,7 +113,7 @@ def feasible_probability(state: State, points: Array) -> Array:
 
 
 def mean(state: State, points: Array) -> Array:
-    """Return only the mean of ``predict``."""
+    """Return only the mean of ``predict``, (k,)."""
     return averaged(state).mean(points) if state.record.size else mean_and_std(state.surrogate, points)[0]
 
 

@@ -1,8 +1,9 @@
 """The search for a row of a catalogue, with the values of the other parameters.
 
-A catalogue is too long to evaluate every row for each suggestion. Rows with similar numbers form a *group* (a leaf of
-a k-d tree, of at most ``LARGEST`` rows). The search evaluates one random row of each group, then all rows of the groups
-with the largest bounds and of their neighbors. So the computing time hardly depends on the length of the catalogue.
+A catalogue is too long to evaluate every row for each suggestion. Rows with similar numbers form a *group* (a leaf of a
+k-d tree, of at most ``LARGEST`` rows). The search evaluates at least one random row of each group, then all rows of the
+groups with the largest bounds and of their neighbors. So the computing time hardly depends on the length of the
+catalogue.
 
 The first rows are spread over the catalogue: each is drawn with a probability proportional to its squared distance from
 the nearest of the rows before it.

@@ -84,9 +84,9 @@ def slides(domain: Domain, view: View, beta: float, feasible: Feasible, starts: 
 
 
 def spread(feasible: Feasible, draw: tuple[int, int], count: int) -> Array:
-    """Return random feasible positions, (count, d). Three kinds of steps take turns. The positions are anywhere in the
-    feasible set, at the ends of random rays in it, or the outermost ones in a random direction, since optima are often
-    at edges and corners.
+    """Return random feasible positions, (count, d). Of three consecutive steps, one gets positions anywhere in the
+    feasible set, one gets the ends of random rays in it, and one gets the outermost positions in a random direction,
+    since optima are often at edges and corners.
 
     Args:
         feasible: the feasible points of the space.
@@ -120,8 +120,8 @@ def first_admitted(feasible: Feasible, points: Array, values: Array, taken: Call
 
 
 def representative(domain: Domain, feasible: Feasible, centroid: Array, target: Array) -> Array:
-    """Return the point that represents a cell: its centroid, or the first feasible point on the line from there to a
-    feasible target, (d,), in the cell."""
+    """Return the point that represents a cell: its centroid, or the first feasible point on the line from the centroid
+    to a feasible target, (d,), in the cell."""
     if feasible.admits(centroid):
         return centroid
     way = centroid + np.linspace(0.0, 1.0, STEPS)[:, None] * (target - centroid)
@@ -131,8 +131,8 @@ def representative(domain: Domain, feasible: Feasible, centroid: Array, target: 
 
 
 def without_infeasible(domain: Domain, tree: Tree, keys: Sequence[str]) -> tuple[Tree, list[str]]:
-    """Return the tree in which those of the leaves ``keys`` are marked INFEASIBLE that are proved to have no feasible
-    point, and their keys."""
+    """Mark the leaves, given by their keys, that are proved to have no feasible point as INFEASIBLE. Return the tree,
+    and the keys of the leaves that were marked."""
     feasible = domain.whole.feasible
     if feasible is None or not keys:
         return tree, []
@@ -144,8 +144,8 @@ def without_infeasible(domain: Domain, tree: Tree, keys: Sequence[str]) -> tuple
 
 def _slide(view: View, beta: float, feasible: Feasible, start: Array, moving: Bools) -> Array:
     """Return the end, (d,), of an ascent of f~ from a feasible start along the moving axes. It stays, up to the
-    accuracy of SLSQP, within numerical constraints, bounds of metrics and mixtures. Absent components stay absent if
-    the mixture requires some to be."""
+    accuracy of SLSQP, within numerical constraints, bounds of metrics and mixtures. If a mixture is not
+    convex (``Mixture.is_convex``), its absent components stay absent."""
     margins = MARGIN * feasible.scales
     low, high, sums = np.zeros(len(start)), np.ones(len(start)), []
     for mixture in feasible.mixtures:

@@ -1,10 +1,11 @@
 """Pruning: the cells that, by the theorem's bounds, cannot contain the optimum. Computed at every checkpoint.
 
-For a cell with centroid c, U = f~(c) + F d_k(reach) bounds the objective over the cell, with f~ = mean + beta s, the
-theorem's beta (its ``theory`` form), and F twice the RKHS norm of the posterior mean. Branch and bound visits the cells
-from the root, largest bound first, up to a limit. Cells with U < l*, the largest lower bound of an evaluated point,
-cannot contain the optimum. All of this follows from the current hyperparameters, so a cell that was pruned under
-earlier ones may become a leaf again. Cells without a feasible point are not visited.
+For a cell, U = f~(c) + F d_k(reach) bounds the objective, with f~ = mean + beta s, the theorem's beta (its ``theory``
+form), and F twice the RKHS norm of the posterior mean. c is the middle of the cell, with the first choice of each
+categorical axis. d_k(reach) = sqrt(2 - 2 k) is the kernel's distance between c and the farthest corner. Branch and
+bound visits the cells from the root, largest bound first, up to a limit. Cells with U < l*, the largest lower bound of
+an evaluated point, cannot contain the optimum. All of this follows from the current hyperparameters, so a cell that was
+pruned under earlier ones may become a leaf again. Cells without a feasible point are not visited.
 
 If metrics have bounds, l* is the largest lower bound of a feasible point, and cells in which the U of a metric violates
 its bound are excluded, too. With several objectives no cell is pruned.

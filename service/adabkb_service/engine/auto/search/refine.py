@@ -61,12 +61,12 @@ class Bound(Protocol):
         """Return f~ at one position, (d,)."""
 
     def moved_towards_centroid(self, target: Array, centroid: Array, floor: float) -> Array:
-        """Return the target with as many coordinates as possible moved to those of the centroid, first those that
-        reduce f~ least, while f~ stays at or above the floor."""
+        """Return the target, (d,), with as many coordinates as possible moved to those of the centroid, (d,), while f~
+        stays at or above the floor. The coordinates that reduce f~ least are moved first."""
 
     def axis_to_cut(self, x: Array, centroid: Array, axes: NDArray[np.int64]) -> int:
-        """Return the axis along which the step from the centroid to x gains most: the average of the gains if this step
-        is taken first, and if it is taken last."""
+        """Return the axis, one of ``axes``, along which a step from the centroid to x, (d,) both, gains most. The gain
+        along an axis is the average of the gains if its step is taken before all others, and after all others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class Checkpoint:
     """Rows of the record that are inducing points; None for all rows."""
     restarted_at: int | None = None
     turns: Turns = NEW
-    """As in ``State``."""
+    """``restarted_at`` and ``turns`` are as in ``State``."""
     beta: float = 0.0
     """Confidence width of the bounds that prune, per posterior standard deviation."""
     effective_dimension: float = 0.0

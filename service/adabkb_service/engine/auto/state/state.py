@@ -116,7 +116,11 @@ def with_spent(state: State, cost: float) -> State:
 
 
 def with_result(state: State, record: Record) -> State:
-    """Return the state conditioned on the last result of a record, which has one more result than the state's."""
+    """Return the state conditioned on the last result of a record, which has one more result than the state's.
+
+    Raises:
+        FloatingPointError: the covariance overflows floating point.
+    """
     after = _conditioned(state, record)
     return replace(after, cells_learned_from=state.tree.size, prepared=None)
 
@@ -130,7 +134,11 @@ def fitted(
     metrics: tuple[State, ...] = (),
 ) -> State:
     """Return the state that follows from the record, the tree and the checkpoint: computed from scratch at the
-    checkpoint, then row by row. The states of metrics must belong to the whole record."""
+    checkpoint, then row by row. The states of metrics must belong to the whole record.
+
+    Raises:
+        FloatingPointError: the covariance overflows floating point.
+    """
     hyperparameters, rows = checkpoint.hyperparameters, to_fit(problem.seed, record.values[: checkpoint.count])
     warped = warp.fit(record.values[: checkpoint.count], hyperparameters.powers)
     before = record.first(checkpoint.count)
@@ -167,7 +175,7 @@ def turns_after(state: State, record: Record) -> Turns:
 
 
 def mean_and_std(view: Surrogate, positions: Array) -> tuple[Array, Array]:
-    """Return mean and standard deviation at any number of positions, computed in chunks."""
+    """Return mean and standard deviation, (k,) each, at any number of cube positions (k, d), computed in chunks."""
     parts = [view.mean_and_std(positions[i : i + CHUNK]) for i in range(0, len(positions), CHUNK)]
     return np.concatenate([mean for mean, _ in parts]), np.concatenate([deviation for _, deviation in parts])
 

@@ -25,8 +25,8 @@ PERIOD, PERIOD_WITHOUT_GAIN = 2, 12
 IN_A_ROW = 3
 """After a gain, the model also gets the next step, up to this many in a row."""
 MEMORY, SHARE = 4, 1.0 / 3.0
-"""The model counts as bringing gains if at least this share of its last steps did. As many steps are counted as it has
-axes, plus ``MEMORY``."""
+"""The model counts as bringing gains if at least this share of its last steps did. The number of these steps is the
+number of its axes plus ``MEMORY``. Before it has had that many steps, it counts as bringing gains."""
 RADII = (0.05, 4.0)
 """Smallest and largest radius of the model's ball."""
 MAX_AXES = 20
@@ -83,8 +83,8 @@ def is_restarts(restarted_at: int | None, step: int) -> bool:
 def axes_of_model(problem: Problem, relevant: Bools, *, seems_noisy: bool) -> Ints:
     """Return the axes of the model: the relevant continuous axes, without one share of each mixture.
 
-    There is no model, and so no axis, with constraints, conditions, noise or plates, nor with several objectives or
-    metrics, nor if some components of a mixture must be absent, nor for more than ``MAX_AXES`` axes.
+    There is no model, and so no axis, with constraints, conditions, noise, plates, metrics or several objectives, if
+    a mixture is not convex (``Mixture.is_convex``), or if there would be more than ``MAX_AXES`` axes.
     """
     config, domain = problem.config, problem.domain
     without = config.metrics or config.noise_std or problem.space.constraints or domain.activity.needs
