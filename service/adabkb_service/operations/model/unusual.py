@@ -28,7 +28,7 @@ WIDE = 2.5758293035489004
 FEWEST = 4
 """The minimum number of other results with which a result is compared."""
 MOST = 5000
-"""Studies with more results have no lasting warnings, since each result is compared with all others."""
+"""In studies with more results, ``warnings`` finds nothing, since it compares each result with all others."""
 CONFIRMED = "confirmed"
 """The attribute with the value that a person has confirmed."""
 CHECK = "Check the number and its decimal point."
