@@ -187,6 +187,7 @@ def model(service: Service, study_id: str) -> answers.Model:
 
     Raises:
         StudyNotFound: the study does not exist.
+        Busy: too many requests wait for the model.
     """
     try:
         study, stats = service.ask(study_id, "model_stats")

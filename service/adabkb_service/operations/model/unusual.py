@@ -57,6 +57,7 @@ def stored(service: Service, study_id: str, seq: int) -> Stored:
 
     Raises:
         StudyNotFound, ObservationNotFound: the study or the result does not exist.
+        Busy: too many requests wait for the model.
     """
     with service.database.reading() as connection:
         row = studies.get(connection, study_id)
@@ -73,6 +74,7 @@ def warnings(service: Service, study_id: str, seqs: Sequence[int]) -> dict[int, 
 
     Raises:
         StudyNotFound: the study does not exist.
+        Busy: too many requests wait for the model.
     """
     with service.database.reading() as connection:
         row = studies.get(connection, study_id)
