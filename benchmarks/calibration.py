@@ -3,12 +3,13 @@
 ``python -m benchmarks.calibration``; about ten minutes on an idle core. Runs are kept in a file, seed by seed, so a
 stopped benchmark resumes. Functions are drawn from the model's prior: Matern 3/2 with lengthscales within a factor e of
 the prior's centre, in 1, 2, 3 and 5 dimensions, noise of 0.001 to 0.5 standard deviations of the function, which the
-studies learn or have declared. Results are at random points, or where ``suggest`` wants them. The truth is looked at
+studies learn or have declared. Results are at random points, or at suggested ones. The true value is compared with the
+interval
 
 * ``box``: at random points;
-* ``far``: at those of them that are more than 0.3 along some axis from the best point by the model;
-* ``near``: at random points within 0.05 of that one along every axis;
-* ``next``: at the next suggestion, for all counts of results within a quarter of the one that is named.
+* ``far``: at those of them that are more than 0.3 along some axis from the point that the model recommends;
+* ``near``: at random points within 0.05 of the recommended point along every axis;
+* ``next``: at the next suggestion, on average over all numbers of results within 25% of the one in the table.
 
 The constants of ``engine/auto/model/averaged.py`` were chosen on the functions of ``--first 4000 --functions 4``.
 """
@@ -49,11 +50,12 @@ REGIONS = ("box", "far", "near", "next")
 SUPPORT = 500
 """Number of points at which a function is drawn; between them, it is interpolated with its own kernel."""
 TESTED = 200
+"""Number of random points at which intervals are compared with the true values."""
 FAR, NEAR = 0.3, 0.05
 GOAL = (0.85, 0.95)
 """The coverage that is wanted."""
 MAX_ONE_SIDED = 2.0
-"""Misses on one side over those on the other, at most."""
+"""The maximum ratio of misses on one side to those on the other, for balanced intervals."""
 
 
 def main() -> None:

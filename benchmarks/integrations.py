@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.integrations`` writes benchmarks/results/integrations.json (about half an hour). The problems are
 those of benchmarks.quality, shifted boxes with noise that is the same for every method, and the four functions with
-conditional parameters of benchmarks.outcomes, of which Optuna is told no conditions: it sees what is asked for.
+conditional parameters of benchmarks.outcomes. Optuna does not know the conditions: it sees only the parameters that the
+function asks it for.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any
 from adabkb_service.engine.auto.state.checkpoint import REVISION
 
 Key = tuple[str | float, ...]
-"""What tells a run from all others."""
+"""Identifies a run."""
 
 
 def path_of(name: str) -> Path:

@@ -3,13 +3,14 @@
 ``python -m benchmarks.left_out``; about ten minutes on one core. Studies are
 
 * ``random``, ``suggested``: functions drawn from the prior of the model (``calibration``) in 2 and 5 dimensions, with
-  noise of 0.05 and 0.3 standard deviations, at random points or where ``suggest`` wants results;
+  noise of 0.05 and 0.3 standard deviations, at random points or at suggested ones;
 * ``noise``: results of noise alone, at random points;
-* tables of real experiments, rows chosen by chance.
+* tables of real experiments, of which rows are drawn at random.
 
-``inside`` is the share of results in their 90% intervals; ``error`` that of the predictions over that of the median of
-the others. ``warned`` is the share of studies with an outlier; ``caught`` that of the same studies in which one result,
-drawn by chance, is raised by 4 standard deviations, and no other is called the outlier. ``ms`` is processor time.
+``inside`` is the share of results in their 90% intervals; ``error`` is the mean absolute error of the predictions,
+divided by that of the median of all results. ``warned`` is the share of studies with an outlier. For ``caught``, one
+result of each study, drawn at random, is raised by 4 standard deviations; it is the share of studies in which this
+result is then found to be the outlier. ``ms`` is processor time.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def rows(cells: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def judged(state: State, seed: int) -> tuple[float, float, float, float, float]:
-    """One study: see the top of the file."""
+    """The numbers of one study (inside, error, warned, caught, ms): see the top of the file."""
     averaged(state)  # not timed, since predictions need it, too
     before = time.thread_time()
     found = left_out(state)
@@ -104,7 +105,7 @@ def judged(state: State, seed: int) -> tuple[float, float, float, float, float]:
 
 
 def _caught(state: State, seed: int) -> float:
-    """Whether the outlier is found, as 1 or 0; NaN for large studies, where learning again takes too long."""
+    """Whether the outlier is found, as 1 or 0; NaN for large studies, where rebuilding the model takes too long."""
     record = state.record
     if record.size > max(COUNTS):
         return math.nan

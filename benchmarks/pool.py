@@ -21,7 +21,7 @@ class Runnable(Protocol):
     """A job for another process."""
 
     def run(self) -> Any:
-        """Do it."""
+        """Do the job, and return its outcome."""
 
 
 J = TypeVar("J", bound=Runnable)

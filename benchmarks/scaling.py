@@ -102,7 +102,8 @@ def cells_of(count: int) -> dict[str, str]:
 
 
 def measure_auto(count: int, steps: int) -> dict[str, Any]:
-    """Rebuilding the study from its rows, then steps: refits and redrawn dictionaries included as they fall due."""
+    """Measure the rebuilding of a study with ``count`` results from its rows, and then steps, which include refits and
+    new draws of the dictionary when they are due."""
     rng = np.random.default_rng(SEED + 1)
     past, cells = record(count), cells_of(count)
     state = auto.start(SPACE, auto_module.Config(), SEED)

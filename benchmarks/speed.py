@@ -39,8 +39,8 @@ DIMENSION = 6
 REPETITIONS = 15
 NOTHING_PENDING = np.zeros((0, DIMENSION))
 
-# With the first every p_i = min(1, qbar n_i s2_i) is 1; with the default a few points come and go at every step,
-# with the last a fifth of the dictionary does.
+# With KEEP_ALL, every p_i = min(1, qbar n_i s2_i) is 1. With DEFAULT, a few points enter or leave the dictionary at
+# every step; with REDRAW, a fifth of it does.
 KEEP_ALL, DEFAULT, REDRAW = 1e9, Config.qbar, 1.5
 STUDY = Config(kernel="gaussian", lengthscale=0.6, ridge=0.01, norm_bound=2.0, qbar=KEEP_ALL, max_depth=60, branching=3)
 
@@ -112,7 +112,7 @@ def with_results(state: State, count: int, qbar: float) -> State:
 
 
 def repeat(state: State, step: int) -> State:
-    """Add a result at a point that already has one, so that the dictionary stays."""
+    """Add a result at a point that already has one, so that the dictionary does not change."""
     suggestion = ada_bkb.suggest(state, NOTHING_PENDING)
     points = suggestion.state.points
     position = points.positions.array[points.evaluated[step]]

@@ -31,7 +31,7 @@ SEEDS = 10
 RANDOM = {"kind": "random"}
 PLATES = 6
 BUDGETS = {"network": 8, "cluster": 16, "reaction": 30, "coating": PLATES, "agent": 20}
-"""Full trainings, trials, experiments, plates, trials."""
+"""The budget of each story, in full trainings, trials, experiments, plates and trials."""
 Run = list[float]
 
 

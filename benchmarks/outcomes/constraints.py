@@ -3,7 +3,8 @@
 ``python -m benchmarks.outcomes.constraints`` writes benchmarks/results/outcomes-constraints.json. Problems have known
 optima, which lie on the boundary or near it. Methods are compared by the regret of the best feasible evaluation after
 50 and 100 evaluations. Optuna gets the violations of a trial after its evaluation (``trial.set_constraint``), so it
-also evaluates infeasible points. ``auto`` and the random search know the constraints, and evaluate none.
+also evaluates infeasible points. ``auto`` and the random search know the constraints, and evaluate no
+infeasible points.
 """
 
 from __future__ import annotations

@@ -70,7 +70,8 @@ def blend(rng: np.random.Generator, components: int) -> Callable[[Array], Array]
 
 
 def target(rng: np.random.Generator, components: int) -> Callable[[Array], Array]:
-    """The distance of three properties from those of an unknown formula, plus the cost of the components."""
+    """Minus the squared distance of three properties from those of an unknown formula, minus the cost of the
+    components."""
     properties = rng.normal(size=(3, components))
     aim = rng.dirichlet(np.ones(components) * min(1.0, 4.0 / components))
     costs = 0.1 * rng.random(components)

@@ -1,10 +1,10 @@
 """``python -m benchmarks.outcomes.partial``: metrics with bounds that arrive five results after the value.
 
 ``partial`` reports the value at once and adds the metrics later, as a partial result. ``waiting`` reports each result
-when all of its numbers are known; until then, its point is pending. ``at once`` knows all numbers at once, which is a
-limit for both. ``at once, rebuilt`` does too, and rebuilds the model at each result, as ``partial``
-does at each addition, so that hyperparameters are learned from the prior. Methods are compared by the best feasible
-value among the evaluated points, whose metrics are all known in the end.
+when all of its numbers are known; until then, its point is pending. ``at once`` knows all numbers at once, so neither
+of these can be expected to do better. ``at once, rebuilt`` also knows them at once, but rebuilds the model at each
+result, as ``partial`` does at each addition, so that hyperparameters are learned from the prior. Methods are compared
+by the best feasible value among the evaluated points, whose metrics are all known in the end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How long a report takes as a study's reports accumulate. ``python -m benchmarks.outcomes.reports_speed``
 
 A server on SQLite, one client. 100 trials report 1,000 values each; the last 100 of each tenth trial are single
-requests, which are timed. All earlier trials have reported the same steps. Results are in
+requests, which are timed. All earlier trials have reported the same steps. Writes
 ``benchmarks/results/outcomes-reports-speed.json``.
 """
 

@@ -41,7 +41,8 @@ BUDGETS = (10, 20, 30, 50, 100)
 NOISE = 0.02
 """Standard deviation of the noise, as a share of the range, in families with noise."""
 MAX_AXES = 7
-"""Largest dimension of families with noise. Smooth families have up to 5, so that an end game begins in time."""
+"""Largest dimension of families with noise. Smooth families have up to 5, so that the end game (steps by
+a quadratic model) begins within the budget."""
 QUICK_BUDGET = 20
 WHOLE = "whole"
 

@@ -1,10 +1,10 @@
 """``python -m benchmarks.quality.intervals``: how often the 90% intervals of ``auto`` contain the true value, on tables
 of experiments, their emulators, and simulated laboratories.
 
-``benchmarks.calibration`` asks the same of functions that are drawn from the model's prior. Here, nothing is drawn from
-it. Before each result from the second on, the interval at the suggested point is compared with the value there without
-noise; and at some numbers of results, the intervals at random points. Runs are kept in a file, seed by seed, so a
-stopped benchmark resumes. Writes results/intervals.json.
+``benchmarks.calibration`` does the same with functions that are drawn from the model's prior. Here, nothing is drawn
+from it. Before each result from the second on, the interval at the suggested point is compared with the value there
+without noise; and at some numbers of results, the intervals at random points. Runs are kept in a file, seed by seed, so
+a stopped benchmark resumes. Writes results/intervals.json.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Run:
         return self.problem.name, self.seed
 
     def run(self) -> list[Case]:
-        """Do it."""
+        """Run the study, and return the comparisons of intervals with true values."""
         name, instance = self.problem.name, self.problem.draw(self.seed)
         space, kind = instance.space, KINDS[name.split("_")[0]]
         noise = generator(f"noise {name}", self.seed).normal(0.0, 1.0, STEPS) * instance.noise_std

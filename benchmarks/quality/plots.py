@@ -25,7 +25,7 @@ FIRST_COUNT = 5
 
 
 def draw(results: Results, folder: Path = IMAGES) -> list[Path]:
-    """Both figures."""
+    """Draw both figures, and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     return [
         figure(results, list(FUNCTION_PROBLEMS), "simple regret", folder / "quality-functions.png", MIN_REGRET),

@@ -65,7 +65,9 @@ class Seen:
     seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     """Kind of call -> durations."""
     stand_ins: int = 0
+    """Number of quasi-random suggestions, issued because the model had not decided in time."""
     lost: int = 0
+    """Number of results that were refused, because another worker had the trial."""
     results: Counter[str] = field(default_factory=Counter)
     """Study -> number of acknowledged results."""
 

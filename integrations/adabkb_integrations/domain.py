@@ -73,8 +73,8 @@ class Domain:
         return known
 
     def values(self, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the engine's values of those of some parameters that this space has; None if one is not a value of
-        it."""
+        """Return the engine's values of the given parameters, without parameters that the space does not have. None if
+        a value is not one of its parameter's choices."""
         try:
             return {
                 name: _known(name, value, self.choices.get(name))
@@ -105,6 +105,7 @@ def domain_of(
         mixtures: mixtures in the form of a study.
 
     Raises:
+        TypeError: a mixture is not a dict in the form of a study.
         ValueError: a parameter has no values, or its bounds or step are invalid; nothing varies; a constraint cannot be
             parsed or satisfied; a mixture has no points or an invalid share; or a condition is invalid.
     """

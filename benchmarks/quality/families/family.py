@@ -69,7 +69,7 @@ class FamilyInstance:
         return self.noise * self.range
 
     def evaluate(self, parameters: Mapping[str, Any]) -> Outcome:
-        """The function's value, and its regret as a share of the range, bounded below by the floor."""
+        """The function's value, and its regret as a share of the range, at least the noise and the floor."""
         value = self.member.evaluate(np.array([float(parameters[axis.name]) for axis in self.space.axes]))
         return Outcome(value, max(value / self.range, self.noise, self.floor))
 

@@ -46,7 +46,7 @@ class LaboratoryInstance:
 
     @cached_property
     def space(self) -> Space:
-        """Floats first."""
+        """The search space: first the numbers, then the categories."""
         floats = [FloatAxis(f"x{i}", 0.0, 1.0) for i in range(len(self.widths))]
         choices = [ChoiceAxis(f"c{i}", tuple(f"{i}{k}" for k in range(n))) for i, n in enumerate(self.levels)]
         return Space((*floats, *choices))

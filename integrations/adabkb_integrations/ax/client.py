@@ -48,7 +48,7 @@ class Client:
         """The study.
 
         Raises:
-            RuntimeError: ``configure_experiment`` or ``configure_optimization`` was not called yet.
+            RuntimeError: ``configure_optimization`` was not called yet.
         """
         if self._study is None:
             raise RuntimeError("call configure_experiment(...) and configure_optimization(...) first")
@@ -74,7 +74,7 @@ class Client:
             outcome_constraints: bounds of other metrics, such as ``"latency <= 20"``.
 
         Raises:
-            ValueError: the objective is not a single metric, or a bound is not a number.
+            ValueError: the objective is not a single metric, or a bound has another form.
         """
         read = OBJECTIVE.fullmatch(objective)
         if read is None:
@@ -94,7 +94,11 @@ class Client:
             return {}
 
     def complete_trial(self, trial_index: int, raw_data: Mapping[str, float | tuple[float, float]]) -> None:
-        """Report the result of a trial: the value of each metric, or its mean and standard error."""
+        """Report the result of a trial: the value of each metric, or its mean and standard error.
+
+        Raises:
+            KeyError: the objective is missing.
+        """
         pairs = {name: each if isinstance(each, tuple) else (each, None) for name, each in raw_data.items()}
         value, error = pairs.pop(self._metric)
         self.study.observe(
@@ -110,10 +114,11 @@ class Client:
         self.study.fail(trial_index, "marked as failed")
 
     def get_best_parameterization(self) -> tuple[dict[str, Any], dict[str, tuple[float, float]], int | None, str]:
-        """Return the recommended parameters, the model's mean and variance there, its trial and the study's name.
+        """Return the recommended parameters, the model's mean and variance there, the trial of the best result (whose
+        parameters may differ) and the study's id.
 
         Raises:
-            RuntimeError: there is no result yet.
+            RuntimeError: no point is recommended, because there is no result yet or the model does not answer.
         """
         found = self.study.recommendation()
         if found.model is None:

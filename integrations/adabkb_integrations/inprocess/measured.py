@@ -56,7 +56,7 @@ class Measurements:
         """Return the declared noise of the value, or of each objective.
 
         Raises:
-            ValueError: it is not a number from 0, or is given beside several objectives.
+            ValueError: it is negative or not finite, or is given beside several objectives.
         """
         declared = noise_of("noise_std", noise_std)
         if not self.has_several:

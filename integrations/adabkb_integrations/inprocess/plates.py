@@ -99,7 +99,8 @@ def filling(
 
     Raises:
         TypeError: the plates are not declared as in ``EXAMPLE``.
-        ValueError: the size is too small, or a parameter cannot be shared.
+        ValueError: the size is too small; a parameter cannot be shared; all parameters are shared; or there is a budget
+            of plates without plates.
     """
     if plates is None:
         if most is not None:

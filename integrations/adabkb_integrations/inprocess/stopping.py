@@ -133,8 +133,10 @@ class RunningTrial:
             cost: what the evaluation has cost so far, in a search with ``cost="told"``.
 
         Raises:
-            WrongResult: the step is not larger than before or is above ``max_steps``, or the cost is missing or not
-                expected.
+            TypeError, ValueError: the step is not an integer from 0.
+            WrongResult: the value is not a number; the step is not larger than before or is above ``max_steps``; or the
+                cost is missing or not expected.
+            NotFinite: the value is infinite or NaN.
         """
         at, told, rule, before = at_least("step", step, 0), finite("value", value), self._rule, self._curve
         if self._stopped is not None:
@@ -187,9 +189,9 @@ class Marks:
         Args:
             rule: the rule of the search.
             number: the number of the trial.
-            before: the step of its report before; -1 without one.
+            before: the step of its previous report; -1 without one.
             curve: its curve, up to this report.
-            outside: the numbers of trials that are compared with no other.
+            outside: the numbers of trials that violate outcome constraints; no other trial is compared with them.
             rivals: whether another trial has the same plate and context.
             results: the final values of completed trials, by number.
         """

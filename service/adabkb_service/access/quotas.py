@@ -1,4 +1,4 @@
-"""Quotas of tokens: storage and request rates (decision 0023)."""
+"""Quotas of tokens: storage, request rates and processor time of models (decision 0023)."""
 
 from __future__ import annotations
 

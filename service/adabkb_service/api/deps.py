@@ -86,7 +86,11 @@ async def perform(
     service: Service, request: StudyRequest[Answer], spend: Spend | None = None, user: str | None = None
 ) -> Outcome[Answer]:
     """Perform a request without a thread, and return its outcome. ``spend`` charges a quota for it, and its events name
-    ``user``."""
+    ``user``.
+
+    Raises:
+        AdaBKBError: see ``Service.do_async``.
+    """
     sent = request if spend is None and user is None else replace(request, spend=spend, user=user)
     outcome = await service.do_async(sent)
     note(trial=_trials(outcome.view))

@@ -12,14 +12,14 @@ from adabkb_service.study.draft import Draft
 
 
 def with_assumed(draft: Draft, parameters: dict[str, Any]) -> dict[str, Any]:
-    """A point that a user gives. Parameters that are measured with the result, and that the point lacks, have their
-    assumed values."""
+    """Return a point that a user gives, with the assumed values of those parameters that are measured with the result
+    and that the point lacks."""
     measured = measured_of(definition_of(draft.study.definition).parameters)
     return parameters | assumed(draft, [name for name in measured if name not in parameters])
 
 
 def assumed(draft: Draft, names: Collection[str]) -> dict[str, Any]:
-    """Name -> value that the next trials are assumed to have; see ``engine/assumed.py``."""
+    """Return name -> value that the next trials are assumed to have; see ``engine/assumed.py``."""
     if not names:
         return {}
     space = draft.space

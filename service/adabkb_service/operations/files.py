@@ -67,6 +67,7 @@ def add(
         Invalid: the name is invalid, the result is that of a trial, or the file is empty, too large, or exceeds the
             limit of files per trial or result.
         QuotaExceeded: the user's storage quota is used up.
+        Contention: the study changed during every attempt.
     """
     _check(name, content, limits)
     kind = media_type.partition(";")[0].strip().lower()

@@ -96,8 +96,7 @@ NO_PLATES = "is for studies with plates, and this one has none; give count inste
 def suggest(
     study_id: str, body: SuggestBody, key: Key | None = None, has_left: Callable[[], bool] = never
 ) -> Request[Suggested]:
-    """Return a request to issue up to ``body.most`` trials, waiting ones before new ones. Its outcome may be one of
-    these errors.
+    """Return a request to issue up to ``body.most`` trials, waiting ones before new ones.
 
     Args:
         study_id: the study's id.

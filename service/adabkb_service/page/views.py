@@ -61,11 +61,11 @@ LINKS = 100
 DELETIONS = 100
 """The maximum number of studies in the trash that are listed."""
 LONG = 5000
-"""Number of events from which the explanation of a trial is loaded after its page."""
+"""If a study has more events, the explanation of a trial is loaded after its page."""
 COMPARED, OFFERED = 12, 200
 """The maximum numbers of studies that are compared, and that are offered for comparison."""
 PRINTED = 5000
-"""The maximum number of results in the report page; the Markdown report has all of them."""
+"""The maximum number of results, and trials without one, in the report page; the Markdown report has all of them."""
 FEED = 40
 """Number of past events at the top of the feed."""
 
@@ -355,8 +355,8 @@ def get_trial(
     caller: CallerDep,
     is_explained: Annotated[bool, Query(alias="why")] = False,
 ) -> Response:
-    """A trial with its explanation and history. In a long study, a second request loads the explanation, because it
-    needs the whole log before the trial."""
+    """A trial with its explanation and history. A second request loads the explanation in a long study, because it
+    needs the whole log before the trial, and in a study with many failed trials, because it then asks the model."""
     study = service.do(manage.get(study_id)).view
     trial, results = read.trial(service, study_id, number), overview.results_of(study_id, number)
     asks_model = study.counts.failed >= FEWEST  # for the probability that the trial finishes

@@ -14,7 +14,7 @@ from pathlib import Path
 HEADER = b"SQLite format 3\0"
 PAGE_SIZE = slice(16, 18)
 PAGE_COUNT = slice(28, 32)
-"""Like ``PAGE_SIZE``: where a file's header holds this number, in bytes from its start."""
+"""Where a file's header holds the size of a page (``PAGE_SIZE``) and the number of pages, in bytes from its start."""
 HEADER_BYTES = 100
 
 

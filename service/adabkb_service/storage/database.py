@@ -123,6 +123,7 @@ class Database:
         """A transaction that is committed durably at the end of the block, or rolled back if the block raises.
 
         Raises:
+            SchemaMismatch: the SQLite file belongs to another program; it is left unchanged.
             Contention: it conflicted with another transaction and should be repeated; nothing was written.
             Busy: no lock or connection was free in time; nothing was written.
             Unavailable: the database does not respond. Nothing was written, unless the connection broke during the

@@ -64,7 +64,7 @@ class ListedStudy:
     """Whether the best result satisfies all bounds of metrics; None without metrics, and without a best result."""
     direction: str | None
     objective: dict[str, Any] | None
-    """The quantity of the objective; None if it has no name, unit or natural bounds."""
+    """The quantity of the objective; None if it has no label, unit, digits or natural bounds."""
     max_steps: int | None
     """The number of steps of a full evaluation; None without an early-stopping rule."""
     steps_saved: int
@@ -80,7 +80,7 @@ class ListedStudy:
     results_since_growth: int | None
     """The number of results since the last increase of the hypervolume; None with a single objective."""
     outliers: list[int] | None
-    """The numbers of the results that the others contradict, as the model last knew them; None without any."""
+    """The numbers of the results that the others contradict, as the model last reported them; None without any."""
 
     @property
     def plates(self) -> int:

@@ -131,7 +131,8 @@ studies = Table(
     _count("stopped"),  # number of trials in this state
     Column("steps_saved", BigInteger, nullable=False, server_default="0"),  # steps that stopped trials did not take
     Column("log_bytes", BigInteger, nullable=False, server_default="0"),  # size of the payloads of its events, as JSON
-    Column("cost_spent", Double, nullable=False, server_default="0"),  # sum over all results, including excluded ones
+    # The cost of all results, including excluded ones, and of stopped trials without a result.
+    Column("cost_spent", Double, nullable=False, server_default="0"),
     # The last plate: its number, its number of trials, and its shared values while it is open. Also the number of begun
     # plates, and the largest number of a plate that a result without a trial names.
     Column("plate", JSON(none_as_null=True)),
@@ -185,7 +186,7 @@ observations = Table(
     Column("trial", Integer),
     Column("attempt", Integer),
     Column("parameters", JSON, nullable=False),
-    Column("value", Double),  # null with several objectives, which are metrics
+    Column("value", Double),  # null with several objectives, which are metrics, and while it is missing
     Column("std_error", Double),
     Column("excluded", Boolean, nullable=False),
     Column("observed_at", UtcDateTime, nullable=False),

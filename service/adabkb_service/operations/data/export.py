@@ -51,6 +51,7 @@ def json_lines(service: Service, study_id: str, *, with_keys: bool = True) -> It
 
     Raises:
         StudyNotFound: the study does not exist; raised before the first line.
+        Busy: too many requests wait for the model; raised before the first line.
     """
     with suppress(Unavailable):  # if the model or a writable database is unavailable, the rows are exported as stored
         service.ask(study_id, "stored")
@@ -153,7 +154,7 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
 
 
 def event_line(event: EventRow) -> str:
-    """Return the line of an event in an export. The report about a study (``export_report``) contains the
+    """Return the line of an event in an export. The report about a study (``reports/study_report.py``) contains the
     SHA-256 hash of these lines."""
     return json.dumps({"type": "event", **render.event(event).model_dump(mode="json")}, ensure_ascii=False) + "\n"
 

@@ -19,8 +19,8 @@ ALIKE = 1e-9
 
 def known_rows(service: Service, study_id: str, body: PastedRows) -> KnownRows:
     """Return the stored result or failure of each row; None if there is none. A row that names a trial or a result is
-    compared with it, unless their points differ, as they do if the number is from another study. Any row also matches a
-    result with an equal value at an equal point.
+    compared with it, unless their points differ, as they do if the number is from another study. A row
+    with a value also matches any result with equal numbers at an equal point.
 
     Raises:
         StudyNotFound: the study does not exist.

@@ -68,7 +68,7 @@ YES_NO = {True: "yes", False: "no"}
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 """Matches the start of a text that a spreadsheet may take for a formula, also if the text is already escaped with
-quotation marks."""
+apostrophes."""
 PAGE = 1000
 
 Row = dict[str, Any]
@@ -125,7 +125,7 @@ def titles(definition: StoredDefinition, names: list[str]) -> list[str]:
 
 
 def escaped(cell: Any) -> Any:
-    """Return a cell. A text that looks like a formula gets a leading quotation mark, which the client's
+    """Return a cell. A text that looks like a formula gets a leading apostrophe, which the client's
     ``import_results`` removes."""
     return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
 

@@ -160,6 +160,7 @@ def restore(
         DeletionNotFound: the trash has no study with this id, or no deletion of it with this number.
         StudyExists: a study with this id exists.
         QuotaExceeded: the caller's quota of studies or storage is used up.
+        Contention: another request is creating, deleting or restoring this study.
     """
     with service.database.reading() as connection:
         if known := stored_answer(connection, key, views.Study):

@@ -58,7 +58,8 @@ def importance(service: Service, study_id: str, metric: str | None = None) -> an
 
     Raises:
         StudyNotFound: the study does not exist.
-        Unavailable: the model has failed.
+        Invalid: the metric does not exist, or none is given in a study with several objectives.
+        Busy, Unavailable: the model does not answer; see ``Service.ask``.
     """
     _check_metric(service, study_id, metric)
     study, (results, found) = service.ask(study_id, "importance", metric)
@@ -69,11 +70,12 @@ def importance(service: Service, study_id: str, metric: str | None = None) -> an
 
 
 def validation(service: Service, study_id: str, metric: str | None = None) -> answers.Validation:
-    """Return leave-one-out predictions of a metric or, by default, of the objective.
+    """Return leave-one-out predictions of a metric or, by default, of the objective, and a verdict on the model.
 
     Raises:
         StudyNotFound: the study does not exist.
-        Unavailable: the model has failed.
+        Invalid: the metric does not exist, or none is given in a study with several objectives.
+        Busy, Unavailable: the model does not answer; see ``Service.ask``.
     """
     _check_metric(service, study_id, metric)
     study, found = service.ask(study_id, "validation", metric)
@@ -223,9 +225,11 @@ def slice_through(
             point, unless such a value makes a varying parameter inactive.
 
     Raises:
+        StudyNotFound: the study does not exist.
         Invalid: a parameter does not exist, a value is invalid, there are too many points, or the fixed values make a
             varying parameter inactive.
-        Unavailable: the model has failed.
+        Busy, Unavailable: the model does not answer; see ``Service.ask``.
+        Contention: the space was edited during every attempt.
     """
     return repeating(service.timeouts.contention)(_slice_through, service, study_id, names, points, at)
 
@@ -260,7 +264,9 @@ def partition(
     the ``after`` of the next page; None on the last page.
 
     Raises:
-        Unavailable: the model has failed.
+        StudyNotFound: the study does not exist.
+        Invalid: the metric does not exist, or none is given in a study with several objectives.
+        Busy, Unavailable: the model does not answer; see ``Service.ask``.
     """
     _check_metric(service, study_id, metric)
     _, (found, last) = service.ask(study_id, "partition", after, limit, status, metric)
@@ -272,7 +278,9 @@ def past_partition(service: Service, study_id: str, results: int, metric: str | 
     results. None if ``results`` exceeds ``MAX_REFITTED``, because fitting the model again would take too long.
 
     Raises:
-        Unavailable: the model has failed.
+        StudyNotFound: the study does not exist.
+        Invalid: the metric does not exist, or none is given in a study with several objectives.
+        Busy, Unavailable: the model does not answer; see ``Service.ask``.
     """
     _check_metric(service, study_id, metric)
     if results > MAX_REFITTED:

@@ -34,7 +34,8 @@ def front(service: Service, study_id: str, feasible: float | None = None, contex
         StudyNotFound: the study does not exist.
         Invalid: the study has one objective, a probability is given without outcome constraints, or the context does
             not match the study.
-        Unavailable: the model has failed.
+        Busy, Unavailable: the model does not answer; see ``Service.ask``.
+        Contention: a context is given, and the space was edited during every attempt.
     """
     with service.database.reading() as connection:
         definition = definition_of(studies.get(connection, study_id).definition)

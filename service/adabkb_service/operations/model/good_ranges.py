@@ -65,7 +65,7 @@ def good_range(
 
 
 def _rounded(parameter: FloatParameter | IntParameter, value: float, rounding: Callable[[float], int]) -> float:
-    """Return a value with ``DIGITS``; a whole number or a step is kept."""
+    """Round a value as ``DIGITS`` says. Values of integers, and of parameters with a step, are not rounded."""
     if isinstance(parameter, IntParameter) or parameter.step is not None:
         return value
     if parameter.scale == "log":

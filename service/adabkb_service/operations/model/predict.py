@@ -56,6 +56,9 @@ def recommendation(
     Raises:
         StudyNotFound: the study does not exist.
         Invalid: a probability is given without outcome constraints, or the context does not match the study.
+        Busy: too many requests wait for the model.
+        Unavailable: the study has several objectives, and the model does not answer.
+        Contention: a context is given, and the space was edited during every attempt.
     """
     definition = definition_of(row(service, study_id).definition)
     if definition.objectives:
@@ -151,8 +154,10 @@ def predict(
     """Return the posterior at some points.
 
     Raises:
+        StudyNotFound: the study does not exist.
         Invalid: a point is not in the space.
-        Unavailable: the model has failed.
+        Busy, Unavailable: the model does not answer; see ``Service.ask``.
+        Contention: the space was edited during every attempt.
     """
     with service.database.reading() as connection:
         if known := stored_answer(connection, key, answers.Predictions):
@@ -182,6 +187,7 @@ def model(service: Service, study_id: str) -> answers.Model:
 
     Raises:
         StudyNotFound: the study does not exist.
+        Busy: too many requests wait for the model.
     """
     try:
         study, stats = service.ask(study_id, "model_stats")
@@ -205,7 +211,8 @@ def tree(service: Service, study_id: str, after: int, limit: int) -> tuple[list[
     ``after`` of the next page; None on the last page.
 
     Raises:
-        Unavailable: the model has failed.
+        StudyNotFound: the study does not exist.
+        Busy, Unavailable: the model does not answer; see ``Service.ask``.
     """
     _, (found, last) = service.ask(study_id, "boxes", after, limit)
     return [answers.Cell(depth=each.key.count("."), **vars(each)) for each in found], last
@@ -215,7 +222,8 @@ def dictionary(service: Service, study_id: str, after: int, limit: int) -> list[
     """Return up to ``limit`` points of the dictionary with ordinals above ``after``, ordered by ordinal.
 
     Raises:
-        Unavailable: the model has failed.
+        StudyNotFound: the study does not exist.
+        Busy, Unavailable: the model does not answer; see ``Service.ask``.
     """
     _, found = service.ask(study_id, "members", after, limit)
     return [answers.DictionaryPoint(ordinal=ordinal, parameters=parameters) for ordinal, parameters in found]

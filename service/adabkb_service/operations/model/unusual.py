@@ -28,7 +28,7 @@ WIDE = 2.5758293035489004
 FEWEST = 4
 """The minimum number of other results with which a result is compared."""
 MOST = 5000
-"""Studies with more results have no lasting warnings, since each result is compared with all others."""
+"""In studies with more results, ``warnings`` finds nothing, since it compares each result with all others."""
 CONFIRMED = "confirmed"
 """The attribute with the value that a person has confirmed."""
 CHECK = "Check the number and its decimal point."
@@ -57,6 +57,7 @@ def stored(service: Service, study_id: str, seq: int) -> Stored:
 
     Raises:
         StudyNotFound, ObservationNotFound: the study or the result does not exist.
+        Busy: too many requests wait for the model.
     """
     with service.database.reading() as connection:
         row = studies.get(connection, study_id)
@@ -73,6 +74,7 @@ def warnings(service: Service, study_id: str, seqs: Sequence[int]) -> dict[int, 
 
     Raises:
         StudyNotFound: the study does not exist.
+        Busy: too many requests wait for the model.
     """
     with service.database.reading() as connection:
         row = studies.get(connection, study_id)

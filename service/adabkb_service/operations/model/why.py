@@ -38,6 +38,7 @@ def why(service: Service, study_id: str, number: int) -> history.Why:
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
+        Busy: too many requests wait for the model.
     """
     with service.database.reading() as connection:
         study = studies.get(connection, study_id)

@@ -12,7 +12,8 @@ from adabkb_service.operations.words.values_in_words import shown
 Fields = Mapping[str, Any]
 """A stored parameter."""
 KNOWN = ("version", "parameters", "defaults", "catalogues", "constraints")
-"""Fields of an edit that have sentences of their own; the others are rules."""
+"""Fields of an edit that ``_differences`` describes in detail, or that it leaves out. Each other field is a rule, of
+which it says only that it was changed."""
 
 
 def edits(changes: Iterable[Event]) -> dict[int, str]:

@@ -57,7 +57,7 @@ class StudyLine:
     owner: str | None
     """None if no token is required, or if the study has no owner."""
     is_doubted: bool
-    """Whether the other results contradict the best one, as the model last knew, or it is beyond a natural bound."""
+    """Whether the model last found the best result to be an outlier, or it is beyond a natural bound."""
     repeated: result_table.Repeats | None
     """The results at the point of the best one; None if it is the only one there, and in a study with more than
     ``MAX_SOUGHT`` results."""
@@ -274,7 +274,11 @@ class Overview:
         return [render.trial(row, study) for row in rows]
 
     def ended(self, study_id: str) -> EndedEarly | None:
-        """Return how a user ended a study before its budget was used up; None if no user did."""
+        """Return how a user ended a study before its budget was used up; None if no user did.
+
+        Raises:
+            StudyNotFound: the study does not exist.
+        """
         with self._service.database.reading() as connection:
             return ended_early(connection, studies.get(connection, study_id))
 
@@ -306,7 +310,11 @@ class Overview:
         ]
 
     def results_of(self, study_id: str, trial: int) -> Sequence[answers.Observation]:
-        """Return the observations of a trial, in order."""
+        """Return the observations of a trial, in order.
+
+        Raises:
+            StudyNotFound: the study does not exist.
+        """
         with self._service.database.reading() as connection:
             definition = definition_of(studies.get(connection, study_id).definition)
             rows = observations.of_trial(connection, study_id, trial)

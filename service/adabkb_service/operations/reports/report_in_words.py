@@ -60,12 +60,13 @@ REASONS = {
 
 
 class Headline(NamedTuple):
-    """The best result of a study or, if its point was repeated, the mean there."""
+    """The best result of a study (if its point was repeated, the mean there), or the value that the model expects at
+    the recommended point."""
 
     value: str
     """With its unit."""
     where: str
-    """Its trial and, if its point was repeated, what the value is the mean of."""
+    """The trial and, if its point was repeated, what the value is the mean of; or that the value is expected."""
     conditions: list[str]
     """The name and the value of each parameter."""
     is_doubted: bool = False
@@ -106,7 +107,7 @@ def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
 
 
 def headline(report: StudyReport) -> Headline | None:
-    """Return the best result and what the model expects at its point; None without a result, and with several
+    """Return the best result or, if its point was repeated, the mean there; None without a result, and with several
     objectives."""
     study, best, progress = report.study, report.study.best, report.assessment.progress
     if best is None:

@@ -68,7 +68,7 @@ class StudyReport:
     """Whether the recommendation is for the context of the latest result, since the best point depends on a context
     with numbers, such as the day."""
     owner: str | None
-    """The user who owns the study; None on a server without tokens."""
+    """The user who owns the study; None if no token is required, or if the study has no owner."""
     workers: list[WorkerRow]
     changes: list[Event]
     trials_of_corrected: dict[int, int]

@@ -52,7 +52,11 @@ def list_trials(
     limit: int,
 ) -> Page[answers.Trial, int]:
     """Return trials with numbers above ``after`` that have all of the given attributes (name and value as text),
-    ordered by number."""
+    ordered by number.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+    """
     texts = [_texts(name, value) for name, value in attributes]
     with service.database.reading() as connection:
         study = studies.get(connection, study_id)
@@ -84,7 +88,11 @@ def _has(row: TrialRow, attributes: Collection[tuple[str, str]]) -> bool:
 
 
 def list_observations(service: Service, study_id: str, after: int, limit: int) -> Page[answers.Observation, int]:
-    """Return observations with a seq above ``after``, ordered by seq."""
+    """Return observations with a seq above ``after``, ordered by seq.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+    """
     with service.database.reading() as connection:
         definition = definition_of(studies.get(connection, study_id).definition)
         found = observations.bounded_page(connection, study_id, after, limit)
@@ -110,7 +118,11 @@ def list_reports(
 
 def list_events(service: Service, study_id: str, after: int, limit: int) -> Page[history.Event, int]:
     """Return the events with a seq above ``after``, ordered by seq. Of each catalogue's table, they contain only the
-    first rows."""
+    first rows.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+    """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
         found = events.bounded_page(connection, study_id, after, limit)

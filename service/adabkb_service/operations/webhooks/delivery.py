@@ -41,8 +41,8 @@ MAX_MESSAGES = 20
 LOOKED_AT = 100
 """Number of events that are read at a time."""
 MAX_PAUSE = 3600.0
-"""The maximum pause between two attempts, in seconds. The pause doubles with each attempt. A random part of up to a
-quarter is added, so that messages that failed together are not sent together again."""
+"""The pause between two attempts doubles with each attempt, up to this many seconds. A random part of up to a quarter
+is then added, so that messages that failed together are not sent together again."""
 LONGEST = 200
 """The maximum length of a stored error message, in characters."""
 
@@ -58,7 +58,7 @@ class Delivery:
         Args:
             service: the running service.
             networks: private networks to which messages may be sent.
-            seconds: the time limit of a message.
+            seconds: the time limit of a message, in seconds.
             pause: seconds before the second attempt.
             hours: a webhook is turned off if it has failed for this long without a success.
         """

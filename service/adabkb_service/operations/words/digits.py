@@ -34,7 +34,7 @@ class Digits:
         return self._rounded(value, max(self.decimals, decimals(value)))
 
     def mean(self, value: float) -> str:
-        """Format the mean of results, as everywhere."""
+        """Format the mean of several results, with its unit; see the function ``mean``."""
         return self._in_unit(mean(self.quantity, value))
 
     def _rounded(self, value: float, most: int) -> str:

@@ -12,7 +12,7 @@ from adabkb_service.storage import events
 from adabkb_service.storage.rows import StudyRow
 
 MAX_UPDATES = 200
-"""The number of last updates of a study that are read."""
+"""The maximum number of updates of a study that are read: the latest ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ KINDS: Mapping[str, str] = {
 FINAL = ("budget", "exhausted", "no_gain", "gain_unlikely")
 """The reasons for which a study issues no more new points while it has unfinished trials."""
 IDLE = "No trial is running."
-"""The state of a study with results, which pages leave out."""
+"""The sentence about a study that has results and no running trial. Pages leave it out."""
 FINEST = 15
 """The maximum number of decimals of a prediction. The number depends on its standard deviation."""
 FEW_DIGITS = 4
@@ -330,8 +330,8 @@ def _places(parameter: FloatParameter) -> int:
 
 
 def as_shown(study: Study, point: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a point whose shares of mixtures are rounded such that they sum to the total as they are shown: a person
-    weighs them in. Shares with a step are kept. ``asShown`` in ``assets/scale.js`` does the same."""
+    """Return a point in which the shares of mixtures are rounded. The rounded shares, which a person weighs in, sum to
+    the total. Shares with a step are not changed. ``asShown`` in ``assets/scale.js`` does the same."""
     found, known = dict(point), {each.name: each for each in study.parameters}
     for mixture in study.mixtures:
         shares = [
