@@ -114,17 +114,18 @@ class Client:
         self.study.fail(trial_index, "marked as failed")
 
     def get_best_parameterization(self) -> tuple[dict[str, Any], dict[str, tuple[float, float]], int | None, str]:
-        """Return the recommended parameters, the model's mean and variance there, the trial of the best result (whose
-        parameters may differ) and the study's id.
+        """Return the recommended parameters, the model's mean and variance there, a trial with these parameters (None
+        if the best result is from other ones) and the study's id.
 
         Raises:
             RuntimeError: no point is recommended, because there is no result yet or the model does not answer.
         """
         found = self.study.recommendation()
         if found.model is None:
-            raise RuntimeError("no trial is complete yet")
+            raise RuntimeError(f"no point is recommended: {found.reason}")
         predicted = {self._metric: (found.model.mean, found.model.std**2)}
-        number = found.observed.trial if found.observed is not None else None
+        observed = found.observed
+        number = observed.trial if observed is not None and observed.parameters == found.model.parameters else None
         return dict(found.model.parameters), predicted, number, self.study.id
 
 

@@ -63,4 +63,10 @@ def _parameter(name: str, given: Mapping[str, Any]) -> Parameter:
         raise ValueError(f"parameters.{name}.distribution: {kind!r} is not supported by studies; known are {known}")
     if kind == "int_uniform":
         return Int(low, high)
-    return Float(low, high, log=kind in LOG_UNIFORM, step=given.get("q", 1) if kind == "q_uniform" else None)
+    quantum = given.get("q", 1) if kind.startswith("q_") else None
+    if kind == "q_log_uniform_values":
+        if quantum != 1 or low != int(low) or high != int(high):
+            reason = "only integers are supported by studies, so min and max must be integers, and q must be 1"
+            raise ValueError(f"parameters.{name}: of {kind!r}, {reason}; else give values or log_uniform_values")
+        return Int(int(low), int(high), log=True)
+    return Float(low, high, log=kind in LOG_UNIFORM, step=quantum)

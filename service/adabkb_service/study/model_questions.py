@@ -58,14 +58,15 @@ class ModelQuestions:
             self._queued.append(pending)
 
     def withdraw(self, pending: PendingQuestion) -> bool:
-        """Withdraw a question. Return whether it was sent already. If so, ``take`` returns its number, so that the
-        model drops it."""
+        """Withdraw a question. Return whether it was sent already. If so, and if it has no answer yet, ``take``
+        returns its number, so that the model drops it."""
         with self._guard:
             if pending in self._queued:
                 self._queued.remove(pending)
                 self._unanswered.discard(pending.number)
                 return False
-            self._withdrawn.append(pending.number)
+            if pending.number in self._unanswered:
+                self._withdrawn.append(pending.number)
             return True
 
     def take(self) -> tuple[list[PendingQuestion], list[int]]:

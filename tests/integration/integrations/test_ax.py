@@ -60,6 +60,21 @@ def test_the_models_mean_and_variance_are_those_of_the_recommendation(
         assert predicted["loss"] == pytest.approx((there.mean, there.std**2))
 
 
+def test_best_parameterization_has_the_trial_of_its_parameters(server: str) -> None:
+    with Client(server, seed=1) as client:
+        client.configure_experiment(parameters=PARAMETERS[:1], name="p")
+        client.configure_optimization(objective="loss")
+        with pytest.raises(RuntimeError, match="no_results"):
+            client.get_best_parameterization()
+        points = {}
+        noise = (0.3, -0.4, 0.1, -0.2, 0.35, -0.3, 0.2, -0.1, 0.25, -0.35)
+        for number, error in enumerate(noise, start=1):
+            (points[number],) = client.get_next_trials(max_trials=1).values()
+            client.complete_trial(number, {"loss": (abs(points[number]["rate"] - 0.1) + error, 0.3)})
+            best, _, trial, _ = client.get_best_parameterization()
+            assert trial is None or points[trial] == best
+
+
 def test_batch_fills_the_rest_of_a_plate(server: str) -> None:
     with Client(server, plates={"size": 4, "shared": ["units"]}) as client:
         client.configure_experiment(parameters=PARAMETERS, name="wells")
@@ -87,6 +102,7 @@ def test_sweep_configuration_is_passed_to_the_study(server: str) -> None:
         "lr": {"distribution": "log_uniform_values", "min": 1e-5, "max": 1e-1},
         "drop": {"distribution": "q_uniform", "min": 0.0, "max": 0.5, "q": 0.1},
         "layers": {"min": 1, "max": 6},
+        "width": {"distribution": "q_log_uniform_values", "min": 8, "max": 256},
         "units": {"values": [16, 32]},
         "kind": {"values": ["a", "b"]},
         "epochs": {"value": 3},
@@ -99,16 +115,21 @@ def test_sweep_configuration_is_passed_to_the_study(server: str) -> None:
             "float",
             "float",
             "int",
+            "int",
             "ordinal",
             "categorical",
             "fixed",
         ]
+        assert info.parameters[3]["scale"] == "log"
         assert (info.direction, info.trial_budget, info.algorithm["kind"]) == ("maximize", 7, "random")
         with pytest.raises(ValueError, match="'grid' is not supported by studies"):
             sweep({"method": "grid", "parameters": parameters}, "t", client)
         normal = {"distribution": "normal", "min": 0, "max": 1}
         with pytest.raises(ValueError, match=r"parameters.x.distribution: 'normal' is not supported by studies"):
             sweep({"parameters": {"x": normal}}, "t", client)
+        eights = {"distribution": "q_log_uniform_values", "min": 8, "max": 256, "q": 8}
+        with pytest.raises(ValueError, match=r"parameters.x: of 'q_log_uniform_values', only integers"):
+            sweep({"parameters": {"x": eights}}, "t", client)
         with pytest.raises(ValueError, match="early_terminate: leave it out"):
             sweep({"parameters": parameters, "early_terminate": {"type": "hyperband"}}, "t", client)
 
