@@ -100,7 +100,11 @@ class Settings(BaseSettings):
         description="limit on open client connections; beyond it, the one idle for longest is closed",
     )
     streams: int = Field(200, ge=0, description="limit on concurrent event streams (GET .../events)")
-    waits: int = Field(400, ge=0, description="limit on concurrent requests that wait for a trial (Prefer: wait)")
+    waits: int = Field(
+        400,
+        ge=0,
+        description="limit on concurrent requests that wait for a trial (Prefer: wait); more are answered at once",
+    )
     user_requests: int = Field(
         400,
         ge=1,
@@ -109,7 +113,11 @@ class Settings(BaseSettings):
     user_streams: int = Field(
         50, ge=0, description="limit on concurrent event streams of one user; more are refused (429)"
     )
-    user_waits: int = Field(200, ge=0, description="limit on concurrent requests of one user that wait for a trial")
+    user_waits: int = Field(
+        200,
+        ge=0,
+        description="limit on concurrent requests of one user that wait for a trial; more are answered at once",
+    )
     look_seconds: float = Field(
         0.5,
         gt=0,
@@ -206,8 +214,7 @@ class Settings(BaseSettings):
         45.0,
         gt=0,
         description="limit on the processor seconds per minute for models and large requests of a user, on each "
-        "server; more than "
-        "60 times model_processes has no effect",
+        "server; more than 60 times model_processes has no effect",
     )
     oidc_issuer: str = Field(
         "",
