@@ -111,8 +111,8 @@ def update(
     max_runtime_seconds: Annotated[str | None, _limit("time limit of an attempt in seconds")] = None,
     failure_limit: Annotated[str | None, _limit("failures in a row that pause the study")] = None,
     pending_limit: Annotated[str | None, _limit("maximum number of trials without a result")] = None,
-    no_gain_for: Annotated[str | None, _limit("results without a gain that end the study")] = None,
-    gap_share_below: Annotated[str | None, _limit("end at this gap, as a share of the range")] = None,
+    no_gain_for: Annotated[str | None, _limit("results without a gain that end the study (stopping rule)")] = None,
+    gap_share_below: Annotated[str | None, _limit("end at this gap, as a share of the range (stopping rule)")] = None,
     title: Annotated[str | None, typer.Option(help="what people call the study", show_default=False)] = None,
     description: Annotated[str | None, typer.Option(help="what the study is about", show_default=False)] = None,
     tag: Annotated[
@@ -184,8 +184,8 @@ def update(
 ) -> None:
     """Change the settings of a study, or edit its space.
 
-    What is not given stays; "none" removes a setting, except early stopping. Options from --tag on may be repeated;
-    only --parameter keeps old entries.
+    What is not given stays, but one stopping rule replaces both. "none" removes a setting, except early stopping.
+    Options from --tag on may be repeated; only --parameter keeps old entries.
 
     \b
     adabkb study update svm --budget 100 --tolerance none
