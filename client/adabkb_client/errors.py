@@ -48,8 +48,8 @@ class NoTrialAvailable(AdaBKBError):
     finite space were issued, or a stop rule applies, but results are pending), "fixed_exhausted" (all points with these
     values of ``fixed`` and ``context`` were issued), "no_plate_left" (the request needs a new plate, and the budget
     allows none), "pending_limit", "paused", "failures" (the study was paused after too many failures in a row), or
-    "plate_full" (the plate is full, and the next request begins a new one). ``retry_after`` is the time in seconds
-    after which the server recommends to ask again.
+    "plate_full" (the plate is full, and the next request begins a new one). ``retry_after`` is the number of seconds to
+    wait before the next request.
     """
 
     explanations: ClassVar[Mapping[str, str]] = {
@@ -97,8 +97,8 @@ class WrongResult(AdaBKBError, TypeError):
 
 
 class NotFinite(AdaBKBError, ValueError):
-    """A number is infinite or NaN. As the result of a trial, it fails the trial, and the run continues, since trainings
-    may diverge."""
+    """A number is infinite or NaN. As the result of a trial, it fails the trial, and the run continues, since a
+    training may diverge."""
 
 
 class WorkerDied(AdaBKBError):
