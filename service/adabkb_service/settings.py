@@ -97,7 +97,8 @@ class Settings(BaseSettings):
     connections: int = Field(
         4000,
         ge=1,
-        description="limit on open client connections; beyond it, the one idle for longest is closed",
+        description="limit on open client connections; beyond it, a new one replaces one that waits for its client, "
+        "or is refused (503)",
     )
     streams: int = Field(200, ge=0, description="limit on concurrent event streams (GET .../events)")
     waits: int = Field(

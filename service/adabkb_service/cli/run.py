@@ -70,7 +70,7 @@ def run(
         list[int] | None,
         typer.Option(metavar="CODE", help="exit code of failures that never stop the run"),
     ] = None,
-    max_failures: Annotated[int, typer.Option(min=1, help="stop after this many failures in a row")] = 5,
+    max_failures: Annotated[int, typer.Option(min=1, help="stop after this many failures or releases in a row")] = 5,
     lease_seconds: Annotated[
         float,
         typer.Option(
