@@ -60,10 +60,10 @@ class ValidationItem(Record):
     """Whether the result has less weight in the model, since the other results contradict it. Only studies with
     ``robust`` have such results."""
     outlier: bool = False
-    """Whether the other results contradict the result: it is ``doubted``, or the most improbable one, if it is too
-    improbable."""
+    """Whether the other results contradict the result: it is ``doubted``, or it has the smallest ``tail``, and this is
+    very small for the number of results."""
     repeated: bool = False
-    """Whether another item is at its point: it predicts this one."""
+    """Whether another item is at the same point, so that it predicts this one."""
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ class Settings(BaseSettings):
         description="seconds between two removals of old idempotency keys and studies in the trash, and between two "
         "readings of the database's clock",
     )
-    idempotency_hours: float = Field(24.0, ge=24, description="hours for which idempotency keys are kept, at least")
+    idempotency_hours: float = Field(24.0, ge=24, description="minimum hours for which idempotency keys are kept")
     lock_seconds: float = Field(10.0, gt=0, description="seconds to wait for a lock or a database connection")
     suggestion_seconds: float = Field(
         5.0, gt=0, description="seconds that a suggestion waits for the model; after that, its points are quasi-random"
@@ -189,7 +189,8 @@ class Settings(BaseSettings):
     model_process_megabytes: int = Field(
         4096,
         ge=512,
-        description="megabytes of a model process, at most; a study that needs more gets quasi-random points (Linux)",
+        description="memory limit of a model process in megabytes (Linux only); a study that needs more gets "
+        "quasi-random points",
     )
     blas_threads: int = Field(
         1, ge=1, description="threads of a linear algebra call; must be the same for all servers and for replay"
