@@ -63,7 +63,7 @@ def run(
     grace: Annotated[float, typer.Option(min=0, help="seconds between SIGTERM and SIGKILL")] = 10.0,
     pattern: Annotated[
         str | None,
-        typer.Option(help="regular expression with one group, the result; its last match in the output counts"),
+        typer.Option(help="regular expression whose group is the result; the last match in the output counts"),
     ] = None,
     logs: Annotated[Path | None, typer.Option(help="folder for a log of each trial", file_okay=False)] = None,
     catch: Annotated[

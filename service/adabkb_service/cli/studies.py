@@ -100,7 +100,7 @@ def _limit(what: str) -> Any:
 def update(
     server: Server,
     study: StudyId,
-    budget: Annotated[str | None, _limit("trials, or plates: 3 plates, or costs: cost 50")] = None,
+    budget: Annotated[str | None, _limit('number of trials, "3 plates" or "cost 50"')] = None,
     tolerance: Annotated[str | None, _limit("gap at which the study is complete")] = None,
     lease_seconds: Annotated[
         float | None, typer.Option(help="duration of a lease in seconds", show_default=False)
