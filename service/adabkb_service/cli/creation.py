@@ -57,10 +57,8 @@ def create_study(
     metric: Annotated[list[str] | None, _option("another measured quantity; may be repeated", "NAME")] = None,
     noise_std: Annotated[float | None, _option("standard deviation of a result")] = None,
     tolerance: Annotated[float | None, _option("gap at which the study is complete")] = None,
-    no_gain_for: Annotated[int | None, _option("results without a gain that end the study (stopping rule)")] = None,
-    gap_share_below: Annotated[
-        float | None, _option("end at this gap, as a share of the range (stopping rule)")
-    ] = None,
+    no_gain_for: Annotated[int | None, _option("stop after this many results without a gain")] = None,
+    gap_share_below: Annotated[float | None, _option("stop at this gap, as a share of the range")] = None,
     lease_seconds: Annotated[float | None, _other("duration of a lease", "SECONDS")] = None,
     max_attempts: Annotated[int | None, _other("expired leases that fail a trial", "NUMBER")] = None,
     max_runtime_seconds: Annotated[float | None, _other("time limit of an attempt", "SECONDS")] = None,
@@ -89,7 +87,7 @@ def create_study(
 ) -> None:
     """Create a study.
 
-    An option replaces the field of the file; one stopping rule replaces both rules of the file.
+    An option replaces the field of the file; one stopping rule replaces both.
 
     \b
     adabkb study create --id svm --direction maximize --budget 60 \\

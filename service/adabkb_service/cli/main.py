@@ -316,7 +316,7 @@ def options(
             metavar="SECONDS",
             min=0,
             show_envvar=False,
-            help="retry time (default $ADABKB_RETRY_FOR or 5; run: 120)",
+            help="retry time (default $ADABKB_RETRY_FOR or 5)",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print the answer, or the error, as JSON")] = False,

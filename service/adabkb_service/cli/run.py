@@ -93,9 +93,8 @@ def run(
 
     The program gets its parameters as arguments, in the environment (ADABKB_PARAM_lr), and in the JSON file
     $ADABKB_PARAMETERS. Its result is the last line of its output, or the file $ADABKB_RESULT: a number, or {"value":
-    0.93, "std_error": 0.01}. Exit code 0 means a result. Exit code 75, SIGHUP, SIGINT and SIGTERM release the trial;
-    any other end fails it. The program may append lines STEP VALUE to $ADABKB_REPORTS. The command ends when the study
-    is complete.
+    0.93, "std_error": 0.01}. Exit code 0 means a result; 75, SIGHUP, SIGINT and SIGTERM release the trial; others fail
+    it. It may append lines STEP VALUE to $ADABKB_REPORTS. The command ends when the study is complete.
     """
     if os.name != "posix":
         fail("adabkb run needs the processes and signals of Linux or macOS; here, use study.run of the Python client")

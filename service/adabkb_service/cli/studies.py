@@ -111,8 +111,8 @@ def update(
     max_runtime_seconds: Annotated[str | None, _limit("time limit of an attempt in seconds")] = None,
     failure_limit: Annotated[str | None, _limit("failures in a row that pause the study")] = None,
     pending_limit: Annotated[str | None, _limit("maximum number of trials without a result")] = None,
-    no_gain_for: Annotated[str | None, _limit("results without a gain that end the study (stopping rule)")] = None,
-    gap_share_below: Annotated[str | None, _limit("end at this gap, as a share of the range (stopping rule)")] = None,
+    no_gain_for: Annotated[str | None, _limit("stop after this many results without a gain")] = None,
+    gap_share_below: Annotated[str | None, _limit("stop at this gap, as a share of the range")] = None,
     title: Annotated[str | None, typer.Option(help="what people call the study", show_default=False)] = None,
     description: Annotated[str | None, typer.Option(help="what the study is about", show_default=False)] = None,
     tag: Annotated[
@@ -188,8 +188,7 @@ def update(
     Options from --tag on may be repeated; only --parameter keeps old entries.
 
     \b
-    adabkb study update svm --budget 100 --tolerance none
-    adabkb study update svm --quantity 'value={"label": "Yield", "unit": "%", "low": 0, "high": 100}'
+    adabkb study update svm --budget 100 --tolerance none --quantity 'value={"unit": "%", "low": 0, "high": 100}'
     adabkb study update svm --parameter '{"name": "shift", "kind": "float", "low": 0, "high": 1}' --default shift=0
     """
     limits = {
