@@ -80,7 +80,7 @@ class StudyComplete(NoTrialAvailable):
 
     explanations: ClassVar[Mapping[str, str]] = {
         "budget": "its budget is used up; raise it with study.update(budget=...)",
-        "converged": "it has converged: its gap is within the tolerance, or its cells have the minimum size",
+        "converged": "it has converged: its gap is within the tolerance, or its algorithm has no cell left to divide",
         "exhausted": "all points of its space have been evaluated",
         "no_gain": "its last results brought no improvement, so its stop rule ended it; continue with "
         "study.update(stop=None)",
@@ -205,7 +205,7 @@ _REMEDIES = {
     "result_conflict": "study.correct(seq, value) replaces a stored value, study.retry(trial) issues a failed trial "
     "again.",
     "report_conflict": "Reports cannot be corrected; study.release(trial) restarts the trial with a new curve.",
-    "trial_finished": "The trial needs no more work; study.exclude(seq) excludes a wrong result.",
+    "trial_finished": "study.exclude(seq) excludes a wrong result.",
     "lease_lost": "Stop evaluating it; study.suggest() leases another trial.",
     "study_complete": "study.update(budget=...) raises its budget; study.add_result(parameters, value) does not count "
     "towards it.",

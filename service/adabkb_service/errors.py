@@ -334,7 +334,8 @@ class ReportConflict(Conflict):
 
 
 class TrialFinished(Conflict):
-    """The trial is completed, failed, stopped or withdrawn, so it cannot be released, failed or continued."""
+    """The trial is completed, failed, stopped or withdrawn, so it cannot be released, failed or continued; or it cannot
+    be retried."""
 
 
 class LeaseLost(Conflict):
