@@ -64,6 +64,8 @@ def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
         lines.append(
             f"according to the model, no point is better by more than {in_unit(found, difference(found['gap']))}"
         )
+    if error := found["model"]["error"]:
+        lines.append(f"the model has failed: {error}")
     if older := found.get("transfer_from"):
         lines.append(f"begins from: {', '.join(older)}")
     if found["constraints"]:
