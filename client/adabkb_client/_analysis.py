@@ -60,10 +60,10 @@ class ValidationItem(Record):
     """Whether the result has less weight in the model, since the other results contradict it. Only studies with
     ``robust`` have such results."""
     outlier: bool = False
-    """Whether the other results contradict the result: it is ``doubted``, or the most improbable one, if it is too
-    improbable."""
+    """Whether the other results contradict the result: it is ``doubted``, or it has the smallest ``tail``, and this is
+    very small for the number of results."""
     repeated: bool = False
-    """Whether another item is at its point: it predicts this one."""
+    """Whether another item is at the same point, so that it predicts this one."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Front(Record):
     objectives: tuple[FrontObjective, ...]
     """The objectives with their references."""
     results: int
-    """The number of results so far."""
+    """The number of results that count."""
     hypervolume: float | None
     """The hypervolume of the results, in the product of all objectives' units; None before the first result."""
     history: tuple[Growth, ...]
@@ -201,10 +201,10 @@ class Progress(Record):
     best: Best | None
     """The best result as it was measured; None before the first result, and with several objectives."""
     expected: Prediction | None
-    """The model's prediction of the objective at the point of the best result."""
+    """The model's prediction of the objective at the point of the best result; None with too few results."""
     repeat_std: float | None = None
-    """The standard deviation of one more result at this point, including the noise; None if the algorithm does not
-    learn the noise."""
+    """The standard deviation of one more result at this point, including the noise; None with too few results, and if
+    the algorithm does not learn the noise."""
     is_doubted: bool = False
     """Whether the other results contradict the best result, or it is beyond a natural bound."""
 
@@ -252,7 +252,8 @@ class Outlook(Record):
     reason: str | None
     """Why the gap is unknown."""
     fewest: int | None
-    """The number of results needed to know the gap."""
+    """The number of results needed to know the gap; None if it does not depend on their number, and if the model does
+    not answer."""
     noise: float | None
     """The standard deviation between repeated results, if they are known to be noisy."""
     results_since_best: int
@@ -284,7 +285,7 @@ class Assessment(Record):
     """A summary of a study in a few sentences, which ``print`` shows."""
 
     results: int
-    """The number of results."""
+    """The number of results that count."""
     standing: str
     """The state of the study in a sentence."""
     progress: Progress

@@ -113,8 +113,9 @@ class AsyncStudy:
         """Change settings, or edit the space.
 
         What is not given stays. None removes a setting: ``update(budget=None)`` a limit, ``update(prior=None)`` all
-        beliefs. An empty list or dict also removes what is a list or a dict. Settings that every study has refuse
-        None. So does ``early_stopping``: a study keeps its rule, and you can change its numbers.
+        beliefs. An empty list or dict also removes what is a list or a dict. None is refused for
+        ``lease_seconds``, ``max_attempts``, a cost budget and ``early_stopping``. Early stopping keeps its rule; you
+        can change its numbers. ``stop`` replaces both of its rules.
 
         A study whose budget is used up continues when you raise it. A study that ended for lack of improvement
         continues when you remove or relax ``stop``.
@@ -717,7 +718,7 @@ class AsyncStudy:
         seconds: SupportsFloat | None = None,
         attempt: int | None = None,
     ) -> Answer:
-        """Report that the evaluation of a trial failed. The trial is not issued again.
+        """Report that the evaluation of a trial failed. The trial is not issued again, unless you ``retry`` it.
 
         Args:
             trial: the trial, or its number.
@@ -891,7 +892,7 @@ class AsyncStudy:
         Raises:
             Invalid: the point is not in the space, the last plate has other values of the shared parameters, or a
                 plate is given, but the study has none.
-            StudyComplete: the study is complete, or its budget is used up.
+            Conflict: the study is complete, or its budget is used up or allows no other plate.
         """
         return await self._transport.perform(self._calls.queue(parameters, plate=plate))
 
@@ -910,7 +911,8 @@ class AsyncStudy:
         Raises:
             Invalid: the point is not in the space, the last plate has other values of the shared parameters or not
                 enough places, or a plate is given, but the study has none.
-            StudyComplete: the study is complete, or its budget does not allow that many trials; none is queued.
+            Conflict: the study is complete, or its budget does not allow that many trials or another plate; none is
+                queued.
         """
         return await self._transport.perform(self._calls.repeat(point, times, plate=plate))
 

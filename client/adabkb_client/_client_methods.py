@@ -244,9 +244,10 @@ class Client:
         study, if there is none, and calls ``objective(trial)``, which requests its parameters with
         ``trial.suggest_float`` and similar methods: see ``AskingTrial``. An existing study with this id continues.
 
-        The settings must allow edits of the space. This excludes ``transfer_from``, ``mixtures``, and rules of early
-        stopping that compare trials. ``constraints`` and a ``prior`` can name only parameters that the first trial asks
-        for.
+        The study is created with the first parameter that the objective requests, and the others are added by edits of its
+        space. Therefore ``constraints``, a ``prior`` and a ``baseline`` can name only this parameter, and older studies
+        (``transfer_from``) provide information only about it. ``mixtures`` and algorithms with a fixed space, such as
+        ``{"profile": "paper"}``, need declared parameters: see ``create_study``.
 
         Args:
             id: the study's id.

@@ -429,7 +429,8 @@ class Trial(Record):
     uncertain), "restart" (search elsewhere), "repeat" (repeat a doubted result) or "sample" (drawn by a baseline
     without a model). None for quasi-random fallbacks, and for points that a user chose."""
     expected: Prediction | None = None
-    """The model's prediction when it chose the point; None if it did not choose the point."""
+    """The model's prediction when it chose the point; None if it did not choose the point, and while all results were
+    equal."""
     curve: CurveSummary | None = None
     """A summary of the intermediate values; None before the first report."""
     estimate: ExpectedValue | None = None
@@ -516,7 +517,7 @@ class Counts(Record):
     stopped: int = 0
     """Trials that early stopping ended."""
     withdrawn: int = 0
-    """Trials that were declined."""
+    """Trials that were declined, removed from the queue, or excluded by an edit of the space."""
     own_failures: int = 0
     """Failures that were reported without a trial; they do not count towards the budget."""
     plates: int | None = None

@@ -297,7 +297,8 @@ class Algorithm(TypedDict, total=False):
     patience: int
     """For "gp-threds": the number of results without a decision after which a cell is accepted."""
     slack: float
-    """For "gp-threds": how far below the threshold a cell must be to be rejected."""
+    """For "gp-threds": the children of a cell are rejected once they are below the threshold by more than this times
+    the side of the cell."""
 
 
 class StudyChanges(TypedDict, total=False):
@@ -305,9 +306,9 @@ class StudyChanges(TypedDict, total=False):
 
     They are ``budget``, ``tolerance``, ``stop``, ``lease_seconds``, ``max_attempts``, ``max_runtime_seconds``,
     ``failure_limit``, ``pending_limit``, ``title``, ``description``, ``tags``, ``quantities``, ``outcome_constraints``
-    and ``early_stopping``. A budget cannot become a cost budget, nor a cost budget another one. Outcome constraints
-    can only name metrics that the study measures. Early stopping cannot be removed, and keeps its rule,
-    ``max_steps`` and ``metric``.
+    and ``early_stopping``. A cost budget can only be replaced by another cost budget, and no other budget by a cost
+    budget. ``stop`` replaces both of its rules. Outcome constraints can only name metrics that the study measures.
+    Early stopping cannot be removed, and keeps its rule, ``max_steps`` and ``metric``.
     """
 
     budget: SupportsIndex | CostBudget | PlateBudget | None

@@ -84,8 +84,9 @@ class StudyCalls(TrialCalls):
         """Change settings, or edit the space.
 
         What is not given stays. None removes a setting: ``update(budget=None)`` a limit, ``update(prior=None)`` all
-        beliefs. An empty list or dict also removes what is a list or a dict. Settings that every study has refuse
-        None. So does ``early_stopping``: a study keeps its rule, and you can change its numbers.
+        beliefs. An empty list or dict also removes what is a list or a dict. None is refused for
+        ``lease_seconds``, ``max_attempts``, a cost budget and ``early_stopping``. Early stopping keeps its rule; you
+        can change its numbers. ``stop`` replaces both of its rules.
 
         A study whose budget is used up continues when you raise it. A study that ended for lack of improvement
         continues when you remove or relax ``stop``.

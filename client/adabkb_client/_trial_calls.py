@@ -252,7 +252,7 @@ class TrialCalls:
             Invalid: a value is outside its parameter's range, the context does not fit the study, or the algorithm
                 cannot fix parameters.
             StudyComplete: the study will issue no more trials.
-            NoTrialAvailable: there is no trial now, or there was none during ``wait``.
+            NoTrialAvailable: there is no trial now, even after ``wait`` seconds.
         """
         answer = yield from self.ask(
             count,
@@ -399,7 +399,7 @@ class TrialCalls:
         seconds: SupportsFloat | None = None,
         attempt: int | None = None,
     ) -> Steps[Answer]:
-        """Report that the evaluation of a trial failed. The trial is not issued again.
+        """Report that the evaluation of a trial failed. The trial is not issued again, unless you ``retry`` it.
 
         Args:
             trial: the trial, or its number.
@@ -632,7 +632,7 @@ class TrialCalls:
         Raises:
             Invalid: the point is not in the space, the last plate has other values of the shared parameters, or a
                 plate is given, but the study has none.
-            StudyComplete: the study is complete, or its budget is used up.
+            Conflict: the study is complete, or its budget is used up or allows no other plate.
         """
         body = {**_point(parameters), **({} if plate is None else {"plate": plate})}
         return self._decode(Trial, (yield Call("POST", f"{self._path}/trials", body)))
@@ -656,7 +656,8 @@ class TrialCalls:
         Raises:
             Invalid: the point is not in the space, the last plate has other values of the shared parameters or not
                 enough places, or a plate is given, but the study has none.
-            StudyComplete: the study is complete, or its budget does not allow that many trials; none is queued.
+            Conflict: the study is complete, or its budget does not allow that many trials or another plate; none is
+                queued.
         """
         which = _point(point) if isinstance(point, Mapping) else {"trial": self._reference(point)["trial"]}
         body = {**which, "times": times, **({} if plate is None else {"plate": plate})}

@@ -48,8 +48,8 @@ class NoTrialAvailable(AdaBKBError):
     finite space were issued, or a stop rule applies, but results are pending), "fixed_exhausted" (all points with these
     values of ``fixed`` and ``context`` were issued), "no_plate_left" (the request needs a new plate, and the budget
     allows none), "pending_limit", "paused", "failures" (the study was paused after too many failures in a row), or
-    "plate_full" (the plate is full, and the next request begins a new one). ``retry_after`` is the time in seconds
-    after which the server recommends to ask again.
+    "plate_full" (the plate is full, and the next request begins a new one). ``retry_after`` is the number of seconds to
+    wait before the next request.
     """
 
     explanations: ClassVar[Mapping[str, str]] = {
@@ -80,7 +80,7 @@ class StudyComplete(NoTrialAvailable):
 
     explanations: ClassVar[Mapping[str, str]] = {
         "budget": "its budget is used up; raise it with study.update(budget=...)",
-        "converged": "it has converged: its gap is within the tolerance, or its cells have the minimum size",
+        "converged": "it has converged: its gap is within the tolerance, or its algorithm has no cell left to divide",
         "exhausted": "all points of its space have been evaluated",
         "no_gain": "its last results brought no improvement, so its stop rule ended it; continue with "
         "study.update(stop=None)",
@@ -97,8 +97,8 @@ class WrongResult(AdaBKBError, TypeError):
 
 
 class NotFinite(AdaBKBError, ValueError):
-    """A number is infinite or NaN. As the result of a trial, it fails the trial, and the run continues, since trainings
-    may diverge."""
+    """A number is infinite or NaN. As the result of a trial, it fails the trial, and the run continues, since a
+    training may diverge."""
 
 
 class WorkerDied(AdaBKBError):
@@ -205,7 +205,7 @@ _REMEDIES = {
     "result_conflict": "study.correct(seq, value) replaces a stored value, study.retry(trial) issues a failed trial "
     "again.",
     "report_conflict": "Reports cannot be corrected; study.release(trial) restarts the trial with a new curve.",
-    "trial_finished": "The trial needs no more work; study.exclude(seq) excludes a wrong result.",
+    "trial_finished": "study.exclude(seq) excludes a wrong result.",
     "lease_lost": "Stop evaluating it; study.suggest() leases another trial.",
     "study_complete": "study.update(budget=...) raises its budget; study.add_result(parameters, value) does not count "
     "towards it.",

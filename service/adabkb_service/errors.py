@@ -7,7 +7,7 @@ AdaBKBError
 ├── LoginRefused              the identity provider, or the person's groups, do not allow a login
 ├── LoginFailed               the answer of the identity provider is not valid
 ├── QuotaExceeded             the addition exceeds the user's quota
-├── TooManyRequests           the token has reached a rate limit; retry later
+├── TooManyRequests           the token or its user has reached a rate limit; retry later
 ├── TooManyAtOnce             the user has reached a limit on concurrent requests or streams
 ├── NotFound
 │   ├── StudyNotFound
@@ -192,7 +192,7 @@ class RateLimit(NamedTuple):
 
 
 class TooManyRequests(AdaBKBError):
-    """A token has reached a rate limit."""
+    """A token, or all tokens of a user together, have reached a rate limit."""
 
     def __init__(self, detail: str, limit: RateLimit) -> None:
         """Create it with the limit, which gives the waiting time."""
@@ -334,7 +334,8 @@ class ReportConflict(Conflict):
 
 
 class TrialFinished(Conflict):
-    """The trial is completed, failed, stopped or withdrawn, so it cannot be released, failed or continued."""
+    """The trial is completed, failed, stopped or withdrawn, so it cannot be released, failed or continued; or it cannot
+    be retried."""
 
 
 class LeaseLost(Conflict):

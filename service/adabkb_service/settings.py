@@ -97,10 +97,15 @@ class Settings(BaseSettings):
     connections: int = Field(
         4000,
         ge=1,
-        description="limit on open client connections; beyond it, the one idle for longest is closed",
+        description="limit on open client connections; beyond it, a new one replaces one that waits for its client, "
+        "or is refused (503)",
     )
     streams: int = Field(200, ge=0, description="limit on concurrent event streams (GET .../events)")
-    waits: int = Field(400, ge=0, description="limit on concurrent requests that wait for a trial (Prefer: wait)")
+    waits: int = Field(
+        400,
+        ge=0,
+        description="limit on concurrent requests that wait for a trial (Prefer: wait); more are answered at once",
+    )
     user_requests: int = Field(
         400,
         ge=1,
@@ -109,7 +114,11 @@ class Settings(BaseSettings):
     user_streams: int = Field(
         50, ge=0, description="limit on concurrent event streams of one user; more are refused (429)"
     )
-    user_waits: int = Field(200, ge=0, description="limit on concurrent requests of one user that wait for a trial")
+    user_waits: int = Field(
+        200,
+        ge=0,
+        description="limit on concurrent requests of one user that wait for a trial; more are answered at once",
+    )
     look_seconds: float = Field(
         0.5,
         gt=0,
@@ -126,7 +135,7 @@ class Settings(BaseSettings):
         description="seconds between two removals of old idempotency keys and studies in the trash, and between two "
         "readings of the database's clock",
     )
-    idempotency_hours: float = Field(24.0, ge=24, description="hours for which idempotency keys are kept, at least")
+    idempotency_hours: float = Field(24.0, ge=24, description="minimum hours for which idempotency keys are kept")
     lock_seconds: float = Field(10.0, gt=0, description="seconds to wait for a lock or a database connection")
     suggestion_seconds: float = Field(
         5.0, gt=0, description="seconds that a suggestion waits for the model; after that, its points are quasi-random"
@@ -180,7 +189,8 @@ class Settings(BaseSettings):
     model_process_megabytes: int = Field(
         4096,
         ge=512,
-        description="megabytes of a model process, at most; a study that needs more gets quasi-random points (Linux)",
+        description="memory limit of a model process in megabytes (Linux only); a study that needs more gets "
+        "quasi-random points",
     )
     blas_threads: int = Field(
         1, ge=1, description="threads of a linear algebra call; must be the same for all servers and for replay"
@@ -206,8 +216,7 @@ class Settings(BaseSettings):
         45.0,
         gt=0,
         description="limit on the processor seconds per minute for models and large requests of a user, on each "
-        "server; more than "
-        "60 times model_processes has no effect",
+        "server; more than 60 times model_processes has no effect",
     )
     oidc_issuer: str = Field(
         "",

@@ -18,7 +18,6 @@ from adabkb_client._models import (
     StudySummary,
     Trial,
 )
-from adabkb_client.mcp._refusals import no_trial
 
 
 class BestAnswer(TypedDict):
@@ -435,7 +434,8 @@ def _waiting_for(study: StudySummary) -> str:
     if study.state == "complete":
         return "nothing, it is complete"
     if study.state == "paused":
-        return no_trial(study.reason or "paused")
+        remedy = " when the cause of the failures, in trials(state='failed'), is removed"
+        return f"a call of resume{remedy if study.reason == 'failures' else ''}"
     if study.reason is not None and active:
         return f"{awaited}; it issues no other trial ({study.reason})"
     return awaited if active else "a call of suggest"

@@ -218,7 +218,8 @@ class CategoricalParameter(ParameterPart):
 
 
 class CatalogueParameter(ParameterPart):
-    """One of the rows of a table, by its name. No point is suggested twice, unless results are declared to be noisy."""
+    """One of the rows of a table, by its name. No point is suggested twice, unless results are declared to be noisy, or
+    the study is robust."""
 
     kind: Literal["catalogue"]
     rows: Annotated[list[str], Field(min_length=1, description="names, each once")]
@@ -367,7 +368,10 @@ class EarlyStopping(Part):
     ] = None
     after_trials: Annotated[
         Count | None,
-        Field(description="median and asha: number of other trials that must have reached the step, or asha's rung"),
+        Field(
+            description="number of other trials that must have reached the step (median; 5 if absent) or the rung "
+            "(asha; 1 if absent)"
+        ),
     ] = None
     eta: Annotated[
         Annotated[int, Field(ge=2, le=1000)] | None,

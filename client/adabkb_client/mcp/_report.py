@@ -26,7 +26,7 @@ REASONS = {
     "model_busy": "The model did not answer in time. Ask again later.",
     "model_failed": "The model has failed. info() gives the reason.",
 }
-"""Why there is no recommendation by the model, or why its points may violate the outcome constraints."""
+"""Why there is no recommendation by the model, or why one should not rely on its points."""
 LONGEST = 200
 """The maximum length of a user's text, in characters."""
 

@@ -137,7 +137,7 @@ def create_server(transport: AsyncTransport, *, read_only: bool) -> MCPServer:
     """Return a server.
 
     Args:
-        transport: the transport to the ask/tell server; the caller closes it.
+        transport: the transport to the optimization server; the caller closes it.
         read_only: whether to omit the tools that change something.
     """
     server = MCPServer(
@@ -216,7 +216,7 @@ def serve_http(
     """Serve any number of clients at /mcp until a signal ends it. Requests with another host name are refused.
 
     Args:
-        settings: the settings of the connection to the ask/tell server.
+        settings: the settings of the connection to the optimization server.
         listener: a socket that listens on a loopback address.
         read_only: as in ``create_server``.
         on_start: called with the URL once the server answers.

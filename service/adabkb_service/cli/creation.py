@@ -51,14 +51,14 @@ def create_study(
     id: Annotated[str | None, _option("the study's id (default: a new one)"), STUDY] = None,
     parameter: Annotated[list[str] | None, _option("a parameter; may be repeated", "JSON")] = None,
     direction: Annotated[Literal["minimize", "maximize"] | None, _option("minimize or maximize", "WORD")] = None,
-    budget: Annotated[str | None, _option("trials, or 3 plates, or cost 50", "LIMIT")] = None,
+    budget: Annotated[str | None, _option('number of trials, "3 plates" or "cost 50"', "LIMIT")] = None,
     seed: Annotated[int | None, _option("seed of the suggestions")] = None,
-    constraint: Annotated[list[str] | None, _option("on parameters; may be repeated", "TEXT")] = None,
+    constraint: Annotated[list[str] | None, _option("a constraint on parameters; may be repeated", "TEXT")] = None,
     metric: Annotated[list[str] | None, _option("another measured quantity; may be repeated", "NAME")] = None,
     noise_std: Annotated[float | None, _option("standard deviation of a result")] = None,
     tolerance: Annotated[float | None, _option("gap at which the study is complete")] = None,
-    no_gain_for: Annotated[int | None, _option("results without a gain that end the study")] = None,
-    gap_share_below: Annotated[float | None, _option("end at this gap, as a share of the range")] = None,
+    no_gain_for: Annotated[int | None, _option("stop after this many results without a gain")] = None,
+    gap_share_below: Annotated[float | None, _option("stop at this gap, as a share of the range")] = None,
     lease_seconds: Annotated[float | None, _other("duration of a lease", "SECONDS")] = None,
     max_attempts: Annotated[int | None, _other("expired leases that fail a trial", "NUMBER")] = None,
     max_runtime_seconds: Annotated[float | None, _other("time limit of an attempt", "SECONDS")] = None,
@@ -87,7 +87,7 @@ def create_study(
 ) -> None:
     """Create a study.
 
-    An option replaces the field of the file; a stopping rule replaces both.
+    An option replaces the field of the file; one stopping rule replaces both.
 
     \b
     adabkb study create --id svm --direction maximize --budget 60 \\

@@ -30,10 +30,10 @@ REMEDIES = {
     "result_conflict": "Replace a stored value: adabkb result correct STUDY OBSERVATION VALUE. Retry a failed trial: "
     "adabkb trial retry STUDY TRIAL",
     "report_conflict": "Reports cannot be corrected. Restart the trial: adabkb trial release STUDY TRIAL",
-    "trial_finished": "The trial needs no more work. Exclude a wrong result: adabkb result exclude STUDY OBSERVATION",
+    "trial_finished": "If its result is wrong, exclude it: adabkb result exclude STUDY OBSERVATION",
     "lease_lost": "Stop evaluating it, and ask for another trial: adabkb trial suggest STUDY",
-    "study_complete": "Raise its budget: adabkb study update STUDY --budget NUMBER. A result at your own point does "
-    "not count towards it: adabkb result add STUDY VALUE NAME=VALUE...",
+    "study_complete": "If its budget is the reason, raise it: adabkb study update STUDY --budget NUMBER. A result at "
+    "your own point does not count towards it: adabkb result add STUDY VALUE NAME=VALUE...",
 }
 """Remedies by error code. STUDY stands for the id."""
 

@@ -36,8 +36,8 @@ REASONS = {
     "model's point is the most likely to.",
     "model_loading": "The server has just started and is loading the engine; ask again for the model's point.",
     "model_busy": "The model did not answer in time; ask again for its point.",
-    "model_failed": "The model has failed, so there is no recommendation from the model; adabkb study show gives the "
-    "reason.",
+    "model_failed": "The model has failed, so there is no recommendation from the model; adabkb study assessment "
+    "gives the reason.",
 }
 COMPLETED = "completed"
 """The event that ends a study."""
@@ -215,7 +215,7 @@ def model(server: Server, study: StudyId, as_json: AsJson = False) -> None:
 
 
 def dictionary(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """List the inducing points of the model."""
+    """List the points of the dictionary, that is, the inducing points of the model."""
     found = server.items(StudyCalls(study).dictionary())
     _list(found, f"The dictionary of study {study} is empty.", as_json=as_json)
 
@@ -234,8 +234,9 @@ def watch(
 ) -> None:
     """Show the events of a study as they happen.
 
-    The command ends when the study is complete or deleted, or when you press Ctrl-C. It prints the current state
-    first; with --all, all past events. It waits while the server restarts. With --json, each event is a JSON line.
+    The command ends when the study is complete or deleted, or when you press Ctrl-C. It first prints the current state
+    and, with --all, all past events. It waits while the server restarts. With --json, it prints only events, each as a
+    JSON line.
     """
     found = server.document(StudyCalls(study).info())
     if not as_json:

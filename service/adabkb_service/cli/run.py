@@ -63,14 +63,14 @@ def run(
     grace: Annotated[float, typer.Option(min=0, help="seconds between SIGTERM and SIGKILL")] = 10.0,
     pattern: Annotated[
         str | None,
-        typer.Option(help="regular expression with one group, the result; its last match in the output counts"),
+        typer.Option(help="regular expression whose group is the result; the last match in the output counts"),
     ] = None,
     logs: Annotated[Path | None, typer.Option(help="folder for a log of each trial", file_okay=False)] = None,
     catch: Annotated[
         list[int] | None,
         typer.Option(metavar="CODE", help="exit code of failures that never stop the run"),
     ] = None,
-    max_failures: Annotated[int, typer.Option(min=1, help="stop after this many failures in a row")] = 5,
+    max_failures: Annotated[int, typer.Option(min=1, help="stop after this many failures or releases in a row")] = 5,
     lease_seconds: Annotated[
         float,
         typer.Option(
@@ -93,8 +93,8 @@ def run(
 
     The program gets its parameters as arguments, in the environment (ADABKB_PARAM_lr), and in the JSON file
     $ADABKB_PARAMETERS. Its result is the last line of its output, or the file $ADABKB_RESULT: a number, or {"value":
-    0.93, "std_error": 0.01}. Exit code 0 means a result, 75 releases the trial, any other code fails it. The program
-    may append lines STEP VALUE to $ADABKB_REPORTS. The command ends when the study is complete.
+    0.93, "std_error": 0.01}. Exit code 0 means a result; 75, SIGHUP, SIGINT and SIGTERM release the trial; others fail
+    it. It may append lines STEP VALUE to $ADABKB_REPORTS. The command ends when the study is complete.
     """
     if os.name != "posix":
         fail("adabkb run needs the processes and signals of Linux or macOS; here, use study.run of the Python client")

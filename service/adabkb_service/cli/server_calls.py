@@ -206,7 +206,7 @@ def reported(names: Mapping[str, str], study: str | None) -> Iterator[None]:
     except APIError as error:
         refuse(error, names, study)
     except NotFinite:
-        fail("NaN and infinity cannot be sent, give finite numbers (for a trial without a result: adabkb trial fail)")
+        fail("NaN and infinity cannot be sent; give finite numbers (for a trial without a result: adabkb trial fail)")
     except (WrongResult, ValueError) as error:  # the client refuses an argument
         fail(str(error))
     except ConnectionFailed as error:

@@ -64,6 +64,8 @@ def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
         lines.append(
             f"according to the model, no point is better by more than {in_unit(found, difference(found['gap']))}"
         )
+    if error := found["model"]["error"]:
+        lines.append(f"the model has failed: {error}")
     if older := found.get("transfer_from"):
         lines.append(f"begins from: {', '.join(older)}")
     if found["constraints"]:
@@ -100,7 +102,7 @@ def _limit(what: str) -> Any:
 def update(
     server: Server,
     study: StudyId,
-    budget: Annotated[str | None, _limit("trials, or plates: 3 plates, or costs: cost 50")] = None,
+    budget: Annotated[str | None, _limit('number of trials, "3 plates" or "cost 50"')] = None,
     tolerance: Annotated[str | None, _limit("gap at which the study is complete")] = None,
     lease_seconds: Annotated[
         float | None, typer.Option(help="duration of a lease in seconds", show_default=False)
@@ -111,8 +113,8 @@ def update(
     max_runtime_seconds: Annotated[str | None, _limit("time limit of an attempt in seconds")] = None,
     failure_limit: Annotated[str | None, _limit("failures in a row that pause the study")] = None,
     pending_limit: Annotated[str | None, _limit("maximum number of trials without a result")] = None,
-    no_gain_for: Annotated[str | None, _limit("results without a gain that end the study")] = None,
-    gap_share_below: Annotated[str | None, _limit("end at this gap, as a share of the range")] = None,
+    no_gain_for: Annotated[str | None, _limit("stop after this many results without a gain")] = None,
+    gap_share_below: Annotated[str | None, _limit("stop at this gap, as a share of the range")] = None,
     title: Annotated[str | None, typer.Option(help="what people call the study", show_default=False)] = None,
     description: Annotated[str | None, typer.Option(help="what the study is about", show_default=False)] = None,
     tag: Annotated[
@@ -184,12 +186,11 @@ def update(
 ) -> None:
     """Change the settings of a study, or edit its space.
 
-    What is not given stays; "none" removes a setting, except early stopping. Options from --tag on may be repeated;
-    only --parameter keeps old entries.
+    What is not given stays, but one stopping rule replaces both. "none" removes a setting, except early stopping.
+    Options from --tag on may be repeated; only --parameter keeps old entries.
 
     \b
-    adabkb study update svm --budget 100 --tolerance none
-    adabkb study update svm --quantity 'value={"label": "Yield", "unit": "%", "low": 0, "high": 100}'
+    adabkb study update svm --budget 100 --tolerance none --quantity 'value={"unit": "%", "low": 0, "high": 100}'
     adabkb study update svm --parameter '{"name": "shift", "kind": "float", "low": 0, "high": 1}' --default shift=0
     """
     limits = {

@@ -341,7 +341,7 @@ def retry(
 ) -> None:
     """Issue failed or withdrawn trials again.
 
-    If the study is paused, also resume it.
+    A paused study issues them only after you resume it.
 
     \b
     adabkb trial retry svm 7 9

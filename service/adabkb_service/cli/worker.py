@@ -118,9 +118,8 @@ def work(
         if prepared.is_sqlite:
             fail(
                 "a model worker shares a PostgreSQL database with servers, but this is a SQLite file. Name the "
-                "database "
-                "of the servers: adabkb work --database postgresql://user@host/name (or ADABKB_DATABASE). On SQLite, "
-                "run adabkb serve alone; it computes the models itself"
+                "database of the servers: adabkb work --database postgresql://user@host/name (or ADABKB_DATABASE). On "
+                "SQLite, run adabkb serve alone; it computes the models itself"
             )
         migration.prepare(prepared)
     if status_file is not None:

@@ -28,7 +28,7 @@ Patterns = Annotated[
 ]
 Until = Annotated[
     Annotated[AwareDatetime, Field(strict=False)] | None,
-    Field(description="expiry time with a time zone; the token never expires if this is absent"),
+    Field(description="time of expiry, with a time zone; by default never"),
 ]
 
 
@@ -39,9 +39,17 @@ STUDIES_QUOTA = Field(description="maximum number of studies that the token's us
 TRIALS_QUOTA = Field(
     description="maximum number of trials in the user's studies, including results at user-supplied points"
 )
-MEGABYTES_QUOTA = Field(description="maximum size of the logs of the user's studies and trash, in megabytes")
-REQUESTS_QUOTA = Field(description="requests with this token, per server: mean over ten seconds")
-MODEL_QUOTA = Field(description="processor seconds of model computations per minute for this token, per server")
+MEGABYTES_QUOTA = Field(
+    description="maximum size of the logs and files of the user's studies, and of the user's trash, in megabytes"
+)
+REQUESTS_QUOTA = Field(
+    description="requests per second on each server, averaged over ten seconds: with this token, if it has its own "
+    "quotas, otherwise of its user"
+)
+MODEL_QUOTA = Field(
+    description="processor seconds per minute for models and large requests, on each server: of this token, if it has "
+    "its own quotas, otherwise of its user"
+)
 
 
 class QuotasBody(Changes):

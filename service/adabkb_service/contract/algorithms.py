@@ -1,9 +1,8 @@
 """The algorithms that a study can use: the field ``algorithm`` of its definition, and the engine's configuration.
 
 All except ``auto`` and the baselines without a model take constants from the user; docs/algorithm.md explains their
-symbols. Lengths are in model
-coordinates: the unit cube or, if ``raw``, the parameters' own. Outputs are in model units: standardized or, if ``raw``,
-the objective's own.
+symbols. Lengths are in model coordinates: the unit cube or, if ``raw``, the parameters' own. Outputs are in model
+units: standardized or, if ``raw``, the objective's own.
 """
 
 from __future__ import annotations
@@ -172,7 +171,13 @@ class GPThreDS(KernelFields):
         Count, Field(description="number of results without a decision after which a cell is accepted")
     ] = 50
     slack: Annotated[
-        float, Field(ge=0, le=1e30, description="how far below the threshold a cell must be to be rejected")
+        float,
+        Field(
+            ge=0,
+            le=1e30,
+            description="the children of a cell are rejected once they are below the threshold by more than this times "
+            "the side of the cell",
+        ),
     ] = 0.2
     max_depth: Annotated[
         int, Field(ge=1, le=MAX_HALVINGS, description="maximum number of halvings of the box"), Whole

@@ -64,14 +64,15 @@ class ValidationItem(Sparse, Answer):
     outlier: Annotated[
         bool,
         Field(
-            description="whether the other results contradict it: `doubted`, or the most improbable one, if it is "
-            "too improbable"
+            description="whether the other results contradict it: it is `doubted`, or it has the smallest `tail`, and "
+            "this is below 1% divided by the number of results (10% for a value farther from all others than their "
+            "range)"
         ),
         ABSENT_BY_DEFAULT,
     ] = False
     repeated: Annotated[
         bool,
-        Field(description="whether another item is at its point: it predicts this one"),
+        Field(description="whether another item is at the same point, so that it predicts this one"),
         ABSENT_BY_DEFAULT,
     ] = False
 

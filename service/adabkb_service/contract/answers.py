@@ -120,7 +120,10 @@ class Trial(Sparse, Answer):
     ] = None
     expected: Annotated[
         Prediction | None,
-        Field(description="the model's prediction when it chose the point; null while no two results differed"),
+        Field(
+            description="the model's prediction when it chose the point; null if it did not choose the point, and "
+            "while all results were equal"
+        ),
     ] = None
     cell: CellRef | None
     plate: Annotated[
@@ -374,7 +377,8 @@ class Suggested(Answer):
     reason: Annotated[NoTrialReason | None, Field(description="why there are fewer trials than requested")]
     retry_after: Annotated[float | None, Field(description="seconds to wait before the next request")]
     degraded: Annotated[
-        bool, Field(description="true: the model failed or took too long, so the points are quasi-random")
+        bool,
+        Field(description="true: some points are quasi-random, since the model took too long, or the model has failed"),
     ]
     study: StudySummary
 

@@ -58,7 +58,8 @@ class Decision(Sparse, Answer):
         float | None,
         Field(
             description="the model's expected improvement over the best result; with outcome constraints, "
-            "times the probability that the point satisfies them, and null while no result satisfies them"
+            "times the probability that the point satisfies them; null without a prediction of the point, and while "
+            "no result satisfies them"
         ),
     ]
     trust: Annotated[

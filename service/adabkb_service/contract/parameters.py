@@ -268,8 +268,7 @@ class IntParameter(Sparse, Body):
         least = IntAxis("", low, high, info.data.get("scale", "linear"), step).least_step
         if step < least:
             sentence = (
-                "step must be at least {least}, or the bounds smaller, because floating point cannot represent closer "
-                "values"
+                "must be at least {least}, or the bounds smaller, because floating point cannot represent closer values"
             )
             raise PydanticCustomError("bounds", sentence, {"least": least})
         return step

@@ -93,7 +93,11 @@ def _some_result(value: float | None, info: ValidationInfo) -> float | None:
 
 Value = Annotated[
     Number | None,
-    Field(description="required for a single objective; absent with several objectives", validate_default=True),
+    Field(
+        description="required for a single objective, unless the result is partial and has metrics; absent with "
+        "several objectives",
+        validate_default=True,
+    ),
     AfterValidator(_some_result),
 ]
 Attempt = Annotated[int, Field(ge=0, le=2**31 - 1), Whole]

@@ -135,7 +135,7 @@ class StudyDefinition(Sparse, Body):
         NotNegative | None,
         Field(
             description="standard deviation of a result, in the objective's units; 0 if results are exact, as those of "
-            "a deterministic simulation"
+            "a deterministic simulation; by default the profile auto learns it"
         ),
     ] = None
     tolerance: Annotated[

@@ -7,11 +7,13 @@ import signal
 from typing import Any
 
 import httpx
+import pytest
 
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
 from tests.integration.api.conftest import DEFINITION
+from tests.integration.cli.shell import adabkb
 from tests.servers import server_on, serving
 from tests.waiting import wait_for
 
@@ -61,7 +63,7 @@ def test_reason_without_a_feasible_result(api: httpx.Client) -> None:
     assert reasons(api) == ("nothing_feasible", "nothing_feasible")
 
 
-def test_reason_if_the_model_cannot_follow_the_log(other_sqlite: str) -> None:
+def test_reason_if_the_model_cannot_follow_the_log(other_sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The event of a result was damaged."""
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as api:
         assert api.post("/v1/studies", json=DEFINITION).status_code == 201
@@ -73,6 +75,8 @@ def test_reason_if_the_model_cannot_follow_the_log(other_sqlite: str) -> None:
     database.close()
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as api:
         assert reasons(api)[0] == "model_failed"
+        monkeypatch.setenv("ADABKB_URL", address)
+        assert "the model has failed: " in adabkb("study", "show", "s")
 
 
 def test_reason_if_the_model_does_not_reply(other_sqlite: str) -> None:

@@ -66,7 +66,7 @@ def test_a_study_from_the_shell(url: list[str], tmp_path: Path) -> None:
             ["study", "export", "s", "--output", "/nonexistent/x"],
             "cannot write /nonexistent/x (No such file or directory)",
         ),
-        (["result", "observe", "s", "1", "nan"], "NaN and infinity cannot be sent, give finite numbers"),
+        (["result", "observe", "s", "1", "nan"], "NaN and infinity cannot be sent; give finite numbers"),
         (["study", "delete", "s"], "Pass --yes"),
     ],
 )
