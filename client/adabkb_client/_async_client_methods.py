@@ -244,8 +244,8 @@ class AsyncClient:
         study, if there is none, and calls ``objective(trial)``, which requests its parameters with
         ``trial.suggest_float`` and similar methods: see ``AskingTrial``. An existing study with this id continues.
 
-        The study is created with the first parameter that the objective requests, and the others are added by edits of its
-        space. Therefore ``constraints``, a ``prior`` and a ``baseline`` can name only this parameter, and older studies
+        The study is created with the first parameter that the objective requests; edits of its space add the others.
+        Therefore ``constraints``, a ``prior`` and a ``baseline`` can name only this parameter, and older studies
         (``transfer_from``) provide information only about it. ``mixtures`` and algorithms with a fixed space, such as
         ``{"profile": "paper"}``, need declared parameters: see ``create_study``.
 

@@ -233,7 +233,7 @@ class AsyncStudy:
         return await self._transport.perform(self._calls.access())
 
     async def share(self, user: str, right: Literal["read", "work"] = "read") -> Access:
-        """Share the study with a user, or with everybody who has a token ("*"), for reading or for work."""
+        """Share the study with a user, or with everybody who has a token or logs in ("*"), for reading or for work."""
         return await self._transport.perform(self._calls.share(user, right))
 
     async def unshare(self, user: str) -> Access:

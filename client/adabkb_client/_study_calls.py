@@ -176,7 +176,7 @@ class StudyCalls(TrialCalls):
         return decode(Access, (yield Call("GET", f"{self._path}/access")))
 
     def share(self, user: str, right: Literal["read", "work"] = "read") -> Steps[Access]:
-        """Share the study with a user, or with everybody who has a token ("*"), for reading or for work."""
+        """Share the study with a user, or with everybody who has a token or logs in ("*"), for reading or for work."""
         return self._change_access({"shared_with": {user: right}})
 
     def unshare(self, user: str) -> Steps[Access]:

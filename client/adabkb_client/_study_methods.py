@@ -237,7 +237,7 @@ class Study:
         return self._transport.perform(self._calls.access())
 
     def share(self, user: str, right: Literal["read", "work"] = "read") -> Access:
-        """Share the study with a user, or with everybody who has a token ("*"), for reading or for work."""
+        """Share the study with a user, or with everybody who has a token or logs in ("*"), for reading or for work."""
         return self._transport.perform(self._calls.share(user, right))
 
     def unshare(self, user: str) -> Access:

@@ -14,7 +14,7 @@ from adabkb_client._values import plain, titled
 
 COMPLETED = ("", "complete", "completed", "done", "finished", "ok", "succeeded", "success", "successful")
 """States of a row that has a result, in lower case."""
-FAILED = ("crashed", "error", "fail", "failed", "failure")
+FAILED = ("crashed", "error", "fail", "failed", "failure", "fehlgeschlagen", "misslungen")
 """States of a row whose evaluation failed, in lower case."""
 TITLES = {"state": "State", "plate": "Plate", "reason": "Reason", "excluded": "Excluded"}
 """The titles of columns in an Excel file of a study, or in a CSV with titles."""

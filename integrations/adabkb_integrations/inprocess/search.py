@@ -156,8 +156,8 @@ def minimize(
             whose differing values these are. An exception fails the trial and is logged. A programming error ends
             the search: ImportError, NameError, SyntaxError; before the first result also AttributeError, KeyError,
             TypeError, and an invalid result.
-        space: the parameters by name: ``Float``, ``Int``, ``Ordinal``, ``Categorical``, ``Bool`` and ``Fixed`` of
-            ``adabkb_client``. Choices may be any objects here.
+        space: the parameters by name: ``Float``, ``Int``, ``Ordinal``, ``Categorical``, ``Bool``, ``Fixed`` and
+            ``Catalogue`` of ``adabkb_client``. Choices may be any objects here.
         budget: the number of trials, including failed ones; or ``{"cost": 600}``, the total cost of the results; or
             ``{"plates": 3}``, the number of plates, of which begun ones are still filled. The search ends
             earlier if a finite space has no more points, or by the rules of ``stop`` and ``tolerance``.

@@ -37,7 +37,7 @@ def share(
 ) -> None:
     """Let a user read a study or work on it.
 
-    "*" stands for everybody who has a token.
+    "*" stands for everybody who has a token or logs in.
 
     \b
     adabkb access share svm bob --right work

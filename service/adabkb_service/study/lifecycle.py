@@ -38,10 +38,10 @@ def status(study: StudyRow) -> tuple[StudyState, Reason | None]:
 
 
 def _converged(study: StudyRow) -> bool:
-    """Whether Ada-BKB's stopping rule applies, or the gap is at most the tolerance."""
+    """Whether Ada-BKB's stopping rule applies, or the gap, as the study shows it, is at most the tolerance."""
     if study.model is None:
         return False
-    gap = study.model["gap"]
+    gap = render.gap(study, study.model["gap"])
     within = study.tolerance is not None and gap is not None and gap <= study.tolerance
     return bool(study.model["stopped"] or within)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from adabkb_client._importing import rows
 from adabkb_service import page
 from tests.packages import NODE
 
@@ -39,6 +40,16 @@ def test_cells_of_failed_experiments_are_told_from_those_without_a_result() -> N
     cells = ["failed", " Fail. ", "fehlgeschlagen", "n.d.", "", "–", "0", "completed"]
     assert run(f"{json.dumps(cells)}.map(columns.isFailure)") == [True] * 3 + [False] * 5
     assert run(f"{json.dumps(cells)}.map(columns.isNothing)") == [False] * 3 + [True] * 3 + [False] * 2
+
+
+def test_states_mean_the_same_as_in_the_client() -> None:
+    failed, completed = list(rows.FAILED), list(rows.COMPLETED)
+    assert run(f"{json.dumps(failed + completed)}.map(columns.isFailure)") == [True] * len(failed) + [False] * len(
+        completed
+    )
+    assert run(f"{json.dumps(failed + completed)}.map(columns.isCompleted)") == [False] * len(failed) + [True] * len(
+        completed
+    )
 
 
 @pytest.mark.parametrize(

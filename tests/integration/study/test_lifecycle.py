@@ -20,6 +20,8 @@ LIMITS: dict[str, Any] = {
     "title": None, "description": None, "failure_limit": None, "max_runtime_seconds": None, "stop": None,
 }  # fmt: skip
 PLAIN = definition()
+PERCENT = definition(direction="maximize", quantities={"value": {"low": 0, "high": 100}})
+BEST = {"trial": 1, "parameters": {"x": 0.5}}
 WITH_COST = definition(cost="told", budget={"cost": 5.0})
 
 
@@ -73,6 +75,13 @@ def test_state_follows_from_the_row(columns: dict[str, Any], expected: tuple[str
     shown = summary(row)
     gap = None if row.model is None else row.model["gap"]
     assert (shown.id, shown.state, shown.reason, shown.gap, shown.best) == ("s", *expected, gap, None)
+
+
+@pytest.mark.parametrize(("tolerance", "state"), [(2.0, "complete"), (1.9, "running")])
+def test_the_tolerance_is_compared_with_the_gap_within_the_natural_bounds(tolerance: float, state: str) -> None:
+    row = study(PERCENT, tolerance=tolerance, model=model(gap=5.0), best={**BEST, "value": 98.0})
+    assert summary(row).gap == 2.0
+    assert status(row)[0] == state
 
 
 @pytest.mark.parametrize(("cost", "reason"), [(4.9, None), (5.0, "budget")])

@@ -56,8 +56,21 @@ const NOTHING = new Set([
   "notdetermined",
   "?",
 ]);
+// The client reads a table by the same two lists (client/adabkb_client/_importing/rows.py).
 /** Texts of cells of failed trials. */
-const FAILED = new Set(["failed", "fail", "failure", "fehlgeschlagen", "misslungen"]);
+const FAILED = new Set(["crashed", "error", "fail", "failed", "failure", "fehlgeschlagen", "misslungen"]);
+/** States of trials that have a result. */
+const COMPLETED = new Set([
+  "",
+  "complete",
+  "completed",
+  "done",
+  "finished",
+  "ok",
+  "succeeded",
+  "success",
+  "successful",
+]);
 
 /** A name without case, spaces, units and signs.
  * @param {string} name
@@ -116,6 +129,11 @@ export const isNothing = (cell) => NOTHING.has(bare(cell));
  * @param {string} cell
  */
 export const isFailure = (cell) => FAILED.has(bare(cell));
+
+/** Whether the cell of a state states that the trial has a result.
+ * @param {string} cell
+ */
+export const isCompleted = (cell) => COMPLETED.has(bare(cell));
 
 /** Whether all values of a parameter are numbers of a range or of an order.
  * @param {Parameter} parameter

@@ -2,7 +2,7 @@
 
 import { call } from "./calls.js";
 import { messageOf, problemOf } from "./caught.js";
-import { decimalSigns, guess, isFailure, isNothing, roles, withError } from "./columns.js";
+import { decimalSigns, guess, isCompleted, isFailure, isNothing, roles, withError } from "./columns.js";
 import { byId, dataOf, every, holder, made, one } from "./elements.js";
 import { clearProblem, tellProblem } from "./forms.js";
 import { read, tableOf, written } from "./table.js";
@@ -266,7 +266,7 @@ function understood({ line, cells }, columns, signs, header) {
   const state = cellOf("state").toLowerCase();
   row.isFailed = isFailure(state) || columns.some((role, i) => (role?.isResult ?? false) && isFailure(cells[i] ?? ""));
   if (["true", "yes"].includes(cellOf("excluded").toLowerCase())) row.left = "excluded";
-  else if (!row.isFailed && !["", "complete", "completed"].includes(state)) row.left = state;
+  else if (!row.isFailed && !isCompleted(state)) row.left = state;
   for (const key of /** @type {const} */ (["trial", "observation"])) {
     const typed = key === "trial" ? cellOf(key) : cellOf(key).replace(/^R(?=\d)/, "");
     if (/^[1-9]\d{0,8}$/.test(typed)) row.numbers[key] = Number(typed);
