@@ -23,7 +23,7 @@ from starlette.requests import ClientDisconnect
 
 from adabkb_service.api.admission import GuardedRoute
 from adabkb_service.api.fair_queue import run_serialized
-from adabkb_service.contract.strict import find_errors, loads, steps, text_error
+from adabkb_service.contract.strict import MAX_DEPTH, find_errors, loads, steps, text_error
 from adabkb_service.contract.wording import unknown
 from adabkb_service.errors import MAX_ERRORS, FieldError, Invalid, json_pointer
 
@@ -53,7 +53,9 @@ def parse(raw: bytes) -> Any:
         value = loads(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise HTTPException(400, f"The body is not valid UTF-8; see byte {error.start + 1}.") from error
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise HTTPException(400, f"The body is nested deeper than {MAX_DEPTH} levels.") from error
+    except ValueError as error:
         raise HTTPException(400, f"The body is not JSON: {error}") from error
     found = find_errors(value)
     first = [FieldError(json_pointer(*steps(path)), text, code) for path, text, code in islice(found, MAX_ERRORS)]

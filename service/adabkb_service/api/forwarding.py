@@ -50,6 +50,8 @@ ARRIVAL_SECONDS = 0.3
 """Seconds for which requests may still arrive at a server that has announced that it stops."""
 LEAVE_SECONDS = 10.0
 """Seconds for which a stopping server performs forwarded requests."""
+WATCH_SECONDS = 0.1
+"""Seconds between two checks of whether this server is stopping."""
 WORKER_SECONDS = 2.0
 """Seconds for which a server waits for responses of model workers about themselves."""
 
@@ -89,6 +91,7 @@ class Forwarding:
         self._app = app
         self._peers = Peers(url, version, self._receive, self._peers_changed, is_model_worker=is_model_worker)
         self._answer_seconds = answer_seconds
+        self._is_stopping = asyncio.Event()
         self._numbers = itertools.count()
         self._forwarded: dict[int, tuple[str, Answer]] = {}
         """Request number -> follower and its answer."""
@@ -103,6 +106,7 @@ class Forwarding:
     async def __aenter__(self) -> None:
         """Join the servers on the database."""
         self._running = asyncio.create_task(self._peers.run())
+        self._watching = asyncio.create_task(self._watch())
 
     async def __aexit__(self, *_: object) -> None:
         """Stop other servers from forwarding requests, and answer those that have arrived."""
@@ -115,7 +119,14 @@ class Forwarding:
                         await asyncio.wait([each.task for each in self._performed.values()])
                         await asyncio.sleep(ARRIVAL_SECONDS)  # so that the last answer is sent
         self._running.cancel()
-        await asyncio.wait([self._running])
+        self._watching.cancel()
+        await asyncio.wait([self._running, self._watching])
+
+    async def _watch(self) -> None:
+        """End the forwarded waits for trials once this server stops. It answers its requests before it leaves."""
+        while not self._app.state.service.stopping.is_set():  # set by a signal handler
+            await asyncio.sleep(WATCH_SECONDS)
+        self._is_stopping.set()
 
     @property
     def servers(self) -> frozenset[str]:
@@ -205,12 +216,18 @@ class Forwarding:
         answer: Answer = asyncio.get_running_loop().create_future()
         message = {"request": number, "body": body.decode("latin-1"), **_described(scope)}
         self._forwarded[number] = follower, answer
-        may_take_long = scope["method"] == "GET" or scope["path"].endswith("/suggest")
+        may_wait = scope["path"].endswith("/suggest")
+        may_take_long = scope["method"] == "GET" or may_wait
         leaving = [asyncio.create_task(disconnected(Request(scope, receive)))] if may_take_long else []
+        stopping = [asyncio.create_task(self._is_stopping.wait())] if may_wait else []
         waits: list[asyncio.Future[Any]] = [answer, *leaving]
+        seconds = self._answer_seconds
         try:
             self._send(follower, **message)
-            await asyncio.wait(waits, timeout=self._answer_seconds, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([*waits, *stopping], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if not any(each.done() for each in waits) and any(each.done() for each in stopping):
+                self._send(follower, gone=number)  # it stops waiting for a trial, and answers at once
+                await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if answer.done():
                 return answer.result()
             self._send(follower, gone=number)
@@ -219,7 +236,7 @@ class Forwarding:
             return None
         finally:
             del self._forwarded[number]
-            for each in leaving:
+            for each in (*leaving, *stopping):
                 each.cancel()
 
     def _peers_changed(self) -> None:

@@ -141,6 +141,18 @@ def test_inline_commands_are_valid() -> None:
             commands.check(command)
 
 
+def test_outputs_of_the_doctor_are_quoted_as_they_are() -> None:
+    """Administrators decide by these words whether a database is intact and which steps an upgrade has."""
+    written = (ROOT / "service/adabkb_service/cli/maintenance.py").read_text()
+    for page in ("administration.md", "operations.md"):
+        found = re.findall(
+            r'(?:doctor` ends with|step 2 said|check ends with|\* \*\*)\s?"([^"]+)"', (blocks.DOCS / page).read_text()
+        )
+        assert found, page
+        for words in found:
+            assert f'"{words}"' in written, (page, words)
+
+
 @pytest.mark.long
 def test_pictures_are_drawn_by_the_code(address: str, tmp_path: Path) -> None:
     """All pictures of the page, small enough for a slow connection."""

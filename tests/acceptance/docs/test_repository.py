@@ -9,6 +9,7 @@ import subprocess
 import tomllib
 from collections.abc import Iterator
 from functools import partial
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import yaml
 from check_jsonschema.cli import main as check_jsonschema
 from click.testing import CliRunner
 from hatchling.builders.sdist import SdistBuilder
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from adabkb_client._version import VERSION
@@ -157,6 +159,23 @@ def test_recipes_and_install_steps_name_the_newest_release() -> None:
     assert found == {newest_release()}
     steps_of_install = (ROOT / "docs/administration.md").read_text()
     assert f"python3 -m venv /opt/adabkb-{newest_release()}\n" in steps_of_install
+
+
+def test_pins_can_be_installed_on_the_oldest_supported_python() -> None:
+    """A pin that needs a later patch release stops `make demo` on distributions such as Debian 12 (Python 3.11.2)."""
+    oldest = PROJECT["requires-python"].removeprefix(">=") + ".0"
+    pins = (line.split("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines())
+    needs = {pin: distribution(pin).metadata["Requires-Python"] for pin in pins if _is_installed(pin)}
+    assert len(needs) > 100
+    assert {pin: need for pin, need in needs.items() if need and oldest not in SpecifierSet(need)} == {}
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        distribution(name)
+    except PackageNotFoundError:  # a pin for another platform or Python
+        return False
+    return True
 
 
 def test_one_command_sets_the_version_everywhere(tmp_path: Path) -> None:

@@ -349,6 +349,11 @@ def test_invalid_json_is_rejected(server: str, body: bytes) -> None:
     pointers(refused)
 
 
+def test_a_body_that_python_cannot_parse_is_too_deep_in_the_words_of_the_limits(server: str) -> None:
+    refused = httpx.post(f"{server}/v1/studies", content=b"[" * 100_000, headers=JSON)
+    assert refused.json()["detail"] == "The body is nested deeper than 32 levels."
+
+
 def test_other_content_types_are_rejected(server: str) -> None:
     refused = httpx.post(f"{server}/v1/studies", data={"id": "s"})
     assert refused.status_code == 415

@@ -318,6 +318,24 @@ def test_stopping_server_gets_no_new_requests_and_answers_pending_ones(other_pos
         stopping.result()
 
 
+def test_stopping_server_ends_the_waits_that_it_has_forwarded(two: list[RunningServer]) -> None:
+    """Otherwise it waits for them, drops them after its grace period, and their clients get a 500."""
+    asks, follows = two
+    _, name = one_for_each(two, pending_limit=1)
+    url = f"/v1/studies/{name}"
+    (trial,) = asks.client.post(f"{url}/suggest", json={}).json()["trials"]
+    with ThreadPoolExecutor(1) as workers:
+        waiting = workers.submit(asks.client.post, f"{url}/suggest", json={}, headers={"Prefer": "wait=60"})
+        wait_for(lambda: follows.app.state.service.changes.waiting_for_trial)
+        asks.app.state.service.stopping.set()  # as on SIGTERM
+        wait_for(lambda: not follows.app.state.service.changes.waiting_for_trial, 40)  # sooner than the wait ends
+        answer = waiting.result()
+    assert (answer.status_code, answer.json()["trials"]) == (200, [])
+    follows.client.post(f"{url}/observe", json={"trial": trial["number"], "value": 1.0})
+    assert len(follows.client.post(f"{url}/suggest", json={}).json()["trials"]) == 1
+    assert follows.client.get(url).json()["counts"]["trials"] == 2
+
+
 def test_killed_follower_is_replaced_and_every_point_uses_the_model(other_postgresql: str) -> None:
     """Under load on the other server, no call fails, and each result is stored once."""
     with ExitStack() as stack, ThreadPoolExecutor(1) as workers:

@@ -184,6 +184,7 @@ def test_persistently_failing_webhook_is_disabled_until_enabled_again(database_u
         pytest.param("http://[::1]/", marks=pytest.mark.long),
         pytest.param("http://[fd00::1]/", marks=pytest.mark.long),
         "http://[::ffff:127.0.0.1]/",
+        "http://[fec0::2]/",
         pytest.param("http://[64:ff9b::7f00:1]/", marks=pytest.mark.long),
         pytest.param("http://[2002:7f00:1::]/", marks=pytest.mark.long),
         pytest.param("http://224.0.0.1/", marks=pytest.mark.long),

@@ -43,7 +43,8 @@ def is_allowed(address: Address, networks: Sequence[Network]) -> bool:
     inner = _inner(address)
     if inner is not None:
         return is_allowed(inner, networks)
-    return address.is_global and not address.is_multicast and not address.is_reserved
+    is_site_local = isinstance(address, IPv6Address) and address.is_site_local  # Python calls them global
+    return address.is_global and not (address.is_multicast or address.is_reserved or is_site_local)
 
 
 def _inner(address: Address) -> IPv4Address | None:
