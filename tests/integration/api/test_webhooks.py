@@ -225,14 +225,16 @@ def test_invalid_urls_are_rejected(api: httpx.Client, url: str) -> None:
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/url"), answer.text
 
 
-def test_name_that_resolves_inside_the_network_receives_nothing(database_url: str) -> None:
-    """The resolved address is checked when a message is sent."""
+@pytest.mark.parametrize("host", ["localhost", "nothing.invalid"])
+def test_name_that_resolves_inside_the_network_receives_nothing(database_url: str, host: str) -> None:
+    """The resolved address is checked when a message is sent. The error is that of a name that does not exist."""
     with socket.create_server(("127.0.0.1", 0)) as listener, server(database_url, webhook_networks="") as api:
         study(api)
-        add_webhook(api, f"http://localhost:{listener.getsockname()[1]}/", "trial.reserved")
+        add_webhook(api, f"http://{host}:{listener.getsockname()[1]}/", "trial.reserved")
         reserved(api)
         wait_for(lambda: the_webhook(api)["error"])
-        assert "webhook_networks" in the_webhook(api)["error"]
+        refusal = "is no name of a public internet address, nor of one in the server's setting webhook_networks"
+        assert the_webhook(api)["error"] == f"{host} {refusal}"
         listener.settimeout(0.0)
         with pytest.raises(BlockingIOError):
             listener.accept()

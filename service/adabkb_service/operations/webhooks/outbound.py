@@ -68,7 +68,9 @@ def check_literal(url: str, networks: Sequence[Network]) -> None:
     except ValueError:
         return
     if not is_allowed(address, networks):
-        raise NotAllowed(_refusal(address))
+        raise NotAllowed(
+            f"{address} is not a public internet address, and the server's setting webhook_networks does not allow it"
+        )
 
 
 def post(
@@ -90,8 +92,8 @@ def post(
         opened: the open sockets are appended to this list, so that ``shut`` can close them from another thread.
 
     Raises:
-        NotAllowed: the name resolves to an address that is not allowed.
-        NotSent: the name cannot be resolved, or there was no answer.
+        NotAllowed: the name cannot be resolved, or resolves to an address that is not allowed.
+        NotSent: there was no answer.
     """
     parts = urlsplit(url)
     port = parts.port or {"http": 80, "https": 443}[parts.scheme]
@@ -115,20 +117,17 @@ def post(
 
 
 def _resolved(host: str, port: int, networks: Sequence[Network]) -> Address:
-    """Return the first address of a host. Raise an error unless all of its addresses are allowed."""
+    """Return the first address of a host. Raise an error unless all of its addresses are allowed. The error is the same
+    if there is no address, so that users cannot find out which names exist in the server's network."""
+    refusal = f"{host} is no name of a public internet address, nor of one in the server's setting webhook_networks"
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise NotSent(f"the host name {host} cannot be resolved") from error
+        raise NotAllowed(refusal) from error
     addresses = [ip_address(str(each[4][0]).split("%")[0]) for each in found]
-    for address in addresses:
-        if not is_allowed(address, networks):
-            raise NotAllowed(_refusal(address))
+    if not all(is_allowed(address, networks) for address in addresses):
+        raise NotAllowed(refusal)
     return addresses[0]
-
-
-def _refusal(address: Address) -> str:
-    return f"{address} is not a public internet address, and the server's setting webhook_networks does not allow it"
 
 
 def _sent(
