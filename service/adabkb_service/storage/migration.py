@@ -14,6 +14,7 @@ from sqlalchemy import Connection, inspect, text
 
 from adabkb_service.errors import SchemaMismatch
 from adabkb_service.storage.database import Database
+from adabkb_service.storage.tables import metadata
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -97,7 +98,7 @@ def prepare(database: Database) -> None:
     this at startup.
 
     Raises:
-        SchemaMismatch: the schema has another version; the message names the remedy.
+        SchemaMismatch: the schema has another version, or lacks columns of this one; the message names the remedy.
     """
     with database.reading() as connection:
         found = schema_status(connection)
@@ -105,6 +106,11 @@ def prepare(database: Database) -> None:
             raise SchemaMismatch(_newer(connection))
         if found == "older":
             raise SchemaMismatch(_older(current(connection)))
+        if found == "current" and (lacking := _lacking(connection)):
+            raise SchemaMismatch(
+                f"The database's schema ({HEAD}) lacks {', '.join(lacking)}, so an unreleased version of this service "
+                "made it. Export its studies with that version, and import them into a new database."
+            )
     if found == "empty":
         upgrade(database)
 
@@ -118,7 +124,8 @@ def require(database: Database, *, exactly: bool = False) -> None:
         exactly: also refuse an extended schema, since a copy would lack the additions.
 
     Raises:
-        SchemaMismatch: there are no tables, or the schema has another version; the message names the remedy.
+        SchemaMismatch: there are no tables, the schema has another version, or it lacks columns of this one; the
+            message names the remedy.
     """
     with database.reading() as connection:
         found = schema_status(connection)
@@ -139,6 +146,14 @@ def rewrite(database: Database) -> None:
     """
     with database.writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = version_num"))
+
+
+def _lacking(connection: Connection) -> list[str]:
+    """The columns of this code's tables that the database does not have."""
+    found = inspect(connection).get_multi_columns()
+    known = {(table, column["name"]) for (_, table), columns in found.items() for column in columns}
+    columns = [(table.name, column.name) for table in metadata.sorted_tables for column in table.columns]
+    return [f"{table}.{column}" for table, column in columns if (table, column) not in known]
 
 
 def _older(revision: str | None) -> str:

@@ -224,6 +224,7 @@ def test_concurrent_servers_migrate_once(database_url: str) -> None:
     [
         ("UPDATE alembic_version SET version_num = 'from_the_future'", "newer adabkb-service"),
         ("DELETE FROM alembic_version", "adabkb data migrate"),
+        ("ALTER TABLE trials RENAME COLUMN plate TO former", r"lacks trials\.plate, so an unreleased version"),
     ],
 )
 def test_database_of_another_version_is_refused_with_a_remedy(migrated: Database, statement: str, remedy: str) -> None:
