@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from adabkb_service.contract.stored import definition_of, first_stored
+from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import MAX_ERRORS, Invalid
 from adabkb_service.study import point_checks
@@ -131,3 +132,31 @@ def test_each_wrong_context_value_has_its_error() -> None:
     assert found.keys() == {"speed", "humidity", "z", "machine"}
     assert (found["speed"], found["machine"]) == (point_checks.CHOSEN, point_checks.NOT_KNOWN)
     assert faults(lambda: check({"machine": "A"})) == [("/context/humidity", "invalid_point")]
+
+
+def test_context_parameters_cannot_be_fixed() -> None:
+    given = {"speed": 1.0, "humidity": 0.1, "machine": "A"}
+    found = faults(lambda: point_checks.check_not_context(WITH_CONTEXT, given, "/fixed"))
+    assert found == [("/fixed/humidity", "invalid_point"), ("/fixed/machine", "invalid_point")]
+    point_checks.check_not_context(WITH_CONTEXT, {"speed": 1.0}, "/fixed")
+
+
+CONSTRAINED = space(definition().model_dump(mode="json")["parameters"], constraints=["x + y <= 1"])
+
+
+@pytest.mark.parametrize(
+    ("of", "values", "code"),
+    [
+        (MIXED, {"water": 0.5, "ethanol": 0.6}, "mixture_violated"),
+        (MIXED, {"water": 0.25}, None),
+        (CONSTRAINED, {"x": 1.5}, "constraint_violated"),
+        (CONSTRAINED, {"x": 0.5}, None),
+        (PLAIN, {"x": 1.5}, None),
+    ],
+)
+def test_fixed_values_without_a_feasible_point_are_refused(of: Space, values: dict[str, Any], code: str | None) -> None:
+    within = Slice(of, values)
+    if code is None:
+        point_checks.check_slice(within, "/fixed")
+    else:
+        assert faults(lambda: point_checks.check_slice(within, "/fixed")) == [("/fixed", code)]
