@@ -20,8 +20,10 @@ REASONS = Path(__file__).with_name("survivors.json")
 
 def report(folder: Path) -> bool:
     """Write the results of the outcomes in a folder. Return whether enough mutants of each group are killed. Survivors
-    get their known reasons; new ones are added to the file of reasons, and killed ones are removed from it."""
+    get their known reasons; new ones are added to the file of reasons, and killed ones are removed from it. A module
+    without outcomes in the folder keeps its earlier results, and is marked as ``earlier``."""
     reasons: dict[str, dict[str, str]] = json.loads(REASONS.read_text()) if REASONS.exists() else {}
+    before: dict[str, Any] = json.loads(OUT.read_text()) if OUT.exists() else {"groups": {}, "survivors": []}
     groups: dict[str, Any] = {}
     survivors: list[dict[str, str]] = []
     remaining: dict[str, dict[str, str]] = {}
@@ -32,6 +34,12 @@ def report(folder: Path) -> bool:
             possible = mutants(path.read_text())
             tried = [each for each in possible if outcomes.get(each.name, {}).keys() & {"killed", "survived"}]
             if not possible:
+                continue
+            known = before["groups"].get(name, {}).get("modules", {}).get(module)
+            if not tried and known is not None:
+                modules[module] = {**known, "earlier": True}
+                remaining |= {module: reasons[module]} if module in reasons else {}
+                survivors += [each for each in before["survivors"] if each["place"].startswith(f"{module}:")]
                 continue
             modules[module] = {
                 "possible": len(possible),

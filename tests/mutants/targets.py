@@ -39,6 +39,7 @@ OF_DECISIONS = (
     "categories",
     "failing",
     "prior",
+    "transferred",
     "mixtures",
     "pruning",
     "objectives",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tests.mutants import children
+import pytest
+
+from tests.mutants import children, report
 from tests.mutants.exchange import exchange, functions_of
 from tests.mutants.mutations import mutants, sample
 from tests.mutants.report import OUT
@@ -126,6 +129,21 @@ def test_a_task_ends_with_all_that_it_started(tmp_path: Path) -> None:
     found = dict(children.answers(iter(tasks), 2))
     assert found == {"answers": 7, "ends": children.CRASHED, "waits": children.LATE, "fails": children.CRASHED}
     assert not is_alive(int((tmp_path / "number").read_text()))
+
+
+def test_modules_without_new_outcomes_keep_their_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And are marked."""
+    before, reasons = json.loads(OUT.read_text()), report.REASONS.read_text()
+    for name in ("OUT", "REASONS"):
+        copied = shutil.copy(getattr(report, name), tmp_path)
+        monkeypatch.setattr(report, name, Path(copied))
+    report.report(tmp_path / "empty")
+    after = json.loads(report.OUT.read_text())
+    assert after["survivors"] == before["survivors"]
+    assert json.loads(report.REASONS.read_text()) == json.loads(reasons)
+    for name, group in before["groups"].items():
+        modules = {module: {**figures, "earlier": True} for module, figures in group["modules"].items()}
+        assert after["groups"][name] == {**group, "modules": modules}
 
 
 def test_the_results_are_of_all_modules_and_each_survivor_has_a_reason() -> None:

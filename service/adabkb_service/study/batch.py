@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
-from adabkb_service.errors import AdaBKBError, ModelBusy, StudyNotFound
+from adabkb_service.errors import AdaBKBError, ModelBusy
 from adabkb_service.inference.link import ModelLink, Prefetched
 from adabkb_service.inference.proposals import Proposal, fallbacks
 from adabkb_service.inference.restriction import UNRESTRICTED
@@ -208,8 +208,7 @@ class Batch:
         self._remove_issued(points)
         if request.key is None:
             return outcome
-        has_effects = draft.changes != changes and outcome.is_stored
-        if not has_effects and (known := stored_answer(draft.connection, request.key, request.answer)):
+        if draft.changes == changes and (known := stored_answer(draft.connection, request.key, request.answer)):
             return known
         if outcome.is_stored:  # the database refuses a second answer for the key
             draft.store_answer(key_row(request.key, draft.study.id, outcome, draft.now))
@@ -242,8 +241,6 @@ class Batch:
 
     def _stored_answer_or(self, request: Request[Any], refusal: AdaBKBError) -> Any:
         """The stored answer if the request repeats one that succeeded, else the refusal."""
-        if isinstance(refusal, StudyNotFound):
-            return refusal
         try:
             return stored_answer(self.draft.connection, request.key, request.answer) or refusal
         except AdaBKBError as error:

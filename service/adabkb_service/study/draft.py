@@ -153,7 +153,7 @@ class Draft:
 
         return take_back
 
-    def record(self, kind: EventKind, payload: dict[str, Any], trial: int | None = None) -> EventRow:
+    def record(self, kind: EventKind, payload: dict[str, Any], trial: int | None = None) -> None:
         """Add an event to the log and apply it."""
         if self._user is not None and kind in OF_USERS:
             payload = {**payload, "user": self._user}
@@ -163,7 +163,6 @@ class Draft:
         self.changes += 1
         if event.affects_model:
             self.model_event_seq = event.seq
-        return event
 
     @contextmanager
     def by(self, user: str | None) -> Iterator[None]:

@@ -41,8 +41,7 @@ def is_outside(draft: Draft, trial: TrialRow) -> bool:
 def as_issued(draft: Draft, trial: TrialRow) -> TrialRow:
     """A trial with all parameters that a worker needs. Parameters added to the space after the trial's creation have
     their defaults."""
-    present = draft.space.present(trial.parameters)
-    return trial if present is None or present is trial.parameters else replace(trial, parameters=present)
+    return replace(trial, parameters=draft.space.present(trial.parameters) or trial.parameters)
 
 
 def evaluated(draft: Draft, trial: TrialRow, given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.axes import identity
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
-from adabkb_service.errors import MAX_ERRORS, FieldError, Invalid, json_pointer, shown
+from adabkb_service.errors import FieldError, Invalid, json_pointer, shown
 from adabkb_service.inference.restriction import Restriction
 from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study.draft import Draft
@@ -183,7 +183,7 @@ def _refuse(
             place, what = pointer, f"has {name} = {given}"
         errors.append(FieldError(place, f"{what}, but plate {plate} has {at}; {remedy}", "other_plate"))
     if errors:
-        raise Invalid(errors[:MAX_ERRORS], max(len(errors) - MAX_ERRORS, 0))
+        raise Invalid(errors)
 
 
 def of_one_plate(trials: Sequence[TrialRow]) -> list[TrialRow]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from adabkb_service.engine.feasibility import conflict
 from adabkb_service.engine.simplex import simplex
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
-from adabkb_service.errors import MAX_ERRORS, FieldError, Invalid, json_pointer
+from adabkb_service.errors import FieldError, Invalid, json_pointer
 
 CHOSEN = "is not a context parameter of this study; to choose its value for one request, give it as fixed"
 NOT_KNOWN = "is missing; give the values that all context parameters have now"
@@ -229,8 +228,6 @@ def _satisfies(space: Space, index: int) -> str:
 
 
 def _invalid(problems: Mapping[str, str], pointer: str) -> Invalid:
-    errors = [
-        FieldError(f"{pointer}{json_pointer(name)}", sentence, "invalid_point")
-        for name, sentence in islice(problems.items(), MAX_ERRORS)
-    ]
-    return Invalid(errors, len(problems) - len(errors))
+    return Invalid(
+        [FieldError(pointer + json_pointer(name), sentence, "invalid_point") for name, sentence in problems.items()]
+    )

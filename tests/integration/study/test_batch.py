@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import partial
+
 import pytest
 
-from adabkb_service.errors import Contention, StudyNotFound
+from adabkb_service.contract.answers import StudySummary
+from adabkb_service.errors import Contention, QuotaExceeded, StudyNotFound, TrialNotFound
+from adabkb_service.inference.link import ModelLink
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import read
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
+from adabkb_service.storage.usage import Usage
 from adabkb_service.study import curves
+from adabkb_service.study.batch import Batch, PendingRequest
 from adabkb_service.study.cached_study import read_study
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.draft import Draft
+from adabkb_service.study.request import Outcome, Points, Request
+from adabkb_service.timeouts import Timeouts
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, get, observe, report, suggest
+from tests.integration.study.test_group import observing, suggesting
 
 
 def test_study_completes_when_its_model_reports_convergence(running: Service) -> None:
@@ -41,6 +53,76 @@ def test_study_is_read_with_the_next_expiry_of_its_leases(
     assert (found.next_expiry - clock()).total_seconds() == 30
     with database.reading() as connection, pytest.raises(StudyNotFound):
         read_study(connection, "nowhere")
+
+
+@pytest.fixture
+def batch(running: Service, database: Database, study: str, clock: ManualClock) -> Iterator[Batch]:
+    """A batch of requests to a study without a model."""
+    link = ModelLink(study, running.inference, lambda _: None, Timeouts(suggestion=0.0))
+    with database.reading() as connection:
+        before = read_study(connection, study)
+    begun = Batch(database, before, link, clock())
+    yield begun
+    begun.close()
+
+
+class Quota:
+    """A quota of three trials or results."""
+
+    def __init__(self) -> None:
+        self.left = 3
+
+    def spend(self, more: Usage) -> Callable[[], None]:
+        if self.left < more.trials:
+            raise QuotaExceeded("trials", 3, 3 - self.left, more.trials)
+        self.left -= more.trials
+        return partial(self.refund, more)
+
+    def refund(self, less: Usage) -> None:
+        self.left += less.trials
+
+
+def fail(error: Exception, draft: Draft, _: Points) -> Outcome[StudySummary]:
+    """Fail after a change of the draft."""
+    draft.record("paused", {})
+    raise error
+
+
+def test_each_request_of_a_batch_is_finished_with_its_outcome(batch: Batch) -> None:
+    """A refused request or a bug affects no other request, and leaves no changes."""
+    refusal, bug = TrialNotFound("s", 99), ZeroDivisionError()
+    of_errors = [Request("s", StudySummary, partial(fail, error)) for error in (refusal, bug)]
+    requests = [PendingRequest(each, Future()) for each in (observing(1.0), *of_errors, suggesting(2))]
+    for each in requests:
+        batch.perform(each, checks_key_first=False)
+    assert [pending for pending, _ in batch.finished] == requests
+    assert batch.parked == []
+    (_, told), *failed, (_, asked) = batch.finished
+    assert told.view.observation.value == 1.0
+    assert [error for _, error in failed] == [refusal, bug]
+    assert [trial.origin for trial in asked.view.trials] == ["fallback"] * 2
+    assert [event.kind for event in batch.draft.log] == ["observed", "suggested", "suggested"]
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_quota_is_returned_unless_the_batch_is_committed(batch: Batch, *, committed: bool) -> None:
+    """The third request would exceed it."""
+    quota = Quota()
+    requests = [replace(observing(value), spend=quota.spend) for value in (1.0, 2.0)]
+    for request in (*requests, replace(suggesting(2), spend=quota.spend)):
+        batch.perform(PendingRequest(request, Future()), checks_key_first=False)
+    assert [type(outcome) for _, outcome in batch.finished] == [Outcome, Outcome, QuotaExceeded]
+    assert quota.left == 1
+    if committed:
+        batch.commit()
+    batch.close()
+    assert quota.left == (1 if committed else 3)
+
+
+def test_batch_updates_the_state_of_its_study(batch: Batch) -> None:
+    batch.draft.record("paused", {})
+    batch.update_state()
+    assert batch.commit().study.state == "paused"
 
 
 def test_persistent_contention_is_reported() -> None:

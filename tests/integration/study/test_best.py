@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from adabkb_service.contract.stored import first_stored
+from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies.manage import create
+from adabkb_service.storage import observations, studies
+from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import ObservationRow, StudyRow
 from adabkb_service.study.best import as_best, best_of, rank
 from tests.integration.operations.conftest import definition
+from tests.integration.operations.verbs import Value, correct, observe
 from tests.integration.study.test_lifecycle import LIMITS
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -26,7 +31,8 @@ def row(seq: int, value: float | None, mass: float | None = None, *, excluded: b
     return ObservationRow("s", seq, seq, 1, POINT, value, None, excluded, NOW, metrics, {}, None, None)
 
 
-BOUNDED = study(metrics=["mass"], outcome_constraints=[{"metric": "mass", "upper": 2.0}])
+LIMIT = [{"metric": "mass", "upper": 2.0}]
+BOUNDED = study(metrics=["mass"], outcome_constraints=LIMIT)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +55,24 @@ def test_best_result_is_the_earliest_best_one_that_counts(
     """A feasible result is better than all infeasible ones; without one, the smallest violation is best."""
     best = best_of(of, rows)
     assert (best and best.seq) == expected
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"direction": "maximize"}, {"metrics": ["mass"], "outcome_constraints": LIMIT}], ids=str
+)
+def test_best_result_after_a_correction_is_the_best_of_all_results(
+    running: Service, database: Database, changes: dict[str, Any]
+) -> None:
+    create(running, definition(**changes))
+    for value, mass in ((1.0, 3.0), (5.0, 1.0), (2.0, 9.0), (4.0, 2.5)):
+        more: dict[str, Any] = {"metrics": {"mass": mass}} if "metrics" in changes else {}
+        observe(running, "s", Value(value, parameters=POINT, **more))
+    for seq in (1, 2, 4):
+        correct(running, "s", seq, {"excluded": True})
+        with database.reading() as connection:
+            row, every = studies.get(connection, "s"), observations.page(connection, "s", 0, 10)
+        assert row.best is not None
+        assert row.best == as_best(row, best_of(row, every))
 
 
 def test_several_objectives_have_no_best_result() -> None:

@@ -136,6 +136,12 @@ REFUSED: dict[str, tuple[tuple[Metric, ...], dict[str, Any], ObservationRow | No
         None,
         [("/std_errors", "unknown_metric")],
     ),
+    "both of a study without": (
+        NONE,
+        {"value": 1.0, "metrics": {"a": 1.0}, "std_errors": {"a": 1.0}},
+        None,
+        [("/metrics", "unknown_metric"), ("/std_errors", "unknown_metric")],
+    ),
     "cost of a study without": (
         TWO,
         {"value": 1.0, "cost": 1.0, "metrics": {"mass": 1.0, "heat": 1.0}},

@@ -25,6 +25,7 @@ from adabkb_service.errors import (
     TrialNotFound,
     Unavailable,
 )
+from adabkb_service.inference.link import ModelLink
 from adabkb_service.operations import observe as observation
 from adabkb_service.operations import suggest as suggestion
 from adabkb_service.operations.data import trash
@@ -34,7 +35,7 @@ from adabkb_service.operations.studies import manage, read
 from adabkb_service.storage.database import Database
 from adabkb_service.study import lifecycle
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.owner import MAX_QUEUED, STATS_SECONDS, Owner
+from adabkb_service.study.owner import MAX_QUEUED, RETRY_SECONDS, STATS_SECONDS, Owner
 from adabkb_service.study.request import Key, Outcome, Points, Request
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Failure, Value, correct, get, observe, queue, suggest
@@ -376,6 +377,35 @@ def test_points_of_a_deleted_study_are_not_issued_in_its_successor(running: Serv
     reported = observation.observe("s", Value(1.0, parameters={"x": 100.5}))
     _, suggested = views(together(running, reported, suggesting()))
     assert 100.0 <= suggested.trials[0].parameters["x"] <= 101.0
+
+
+def test_parked_request_is_performed_after_the_model_could_not_be_asked(
+    running: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The owner tries again soon, not at the deadline of the request."""
+    manage.create(running, definition())
+    errors, advance = iter([OSError("no memory")]), ModelLink.advance
+
+    def fail_once(*given: Any) -> None:
+        for error in errors:
+            raise error
+        advance(*given)
+
+    monkeypatch.setattr(ModelLink, "advance", fail_once)
+    asked = running.submit(suggesting())
+    running.scheduler.work_until(asked.done, time.monotonic() + 30 * RETRY_SECONDS)
+    assert asked.done()
+    assert [trial.origin for trial in asked.result().view.trials] == ["policy"]
+
+
+def test_owner_counts_its_unfinished_requests(running: Service, study: str) -> None:
+    owner = Owner(study, running)
+    assert (owner.unfinished, owner.is_idle) == (0, True)
+    submitted = [owner.submit(observing(value, key=str(value))) for value in (1.0, 2.0)]
+    assert (owner.unfinished, owner.is_idle) == (2, False)
+    owner.process_queues()
+    assert all(each.done() for each in submitted)
+    assert owner.unfinished == 0
 
 
 @pytest.mark.parametrize("gone", ["deleted", "stored by another server"])

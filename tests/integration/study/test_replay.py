@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -103,6 +104,11 @@ CONTRADICTIONS: dict[str, tuple[list[Told], dict[str, Any], str]] = {
     ),
     "user": ([("paused", None, {"user": {"name": "ann"}})], {}, "event 2 (paused) has a user that is not a text"),
     "no such trial": ([OBSERVED], {}, "event 2 (observed) cannot be applied: TrialNotFound"),
+    "no trial": (
+        [ASKED, ("released", None, {"attempt": 1})],
+        {},
+        "event 3 (released) cannot be applied: TrialNotFound",
+    ),
     "no such result": (
         [("corrected", None, {"observation": 3})],
         {},
@@ -164,6 +170,28 @@ def test_rows_are_found_by_number() -> None:
         state.trial(2)
     with pytest.raises(ObservationNotFound):
         state.observation(3)
+
+
+def test_results_since_the_best_one_are_counted() -> None:
+    """A new best result starts again at 0; a result that is as good does not."""
+    told: list[Told] = []
+    for seq, (value, since) in enumerate([(3.0, 0), (2.0, 0), (4.0, 1), (2.0, 2), (1.0, 0), (5.0, 1)], 1):
+        told.append(("observed", None, {**RESULT, "observation": seq, "value": value}))
+        assert replayed("s", log(*told)).study.results_since_best == since
+
+
+def test_update_changes_settings_and_words_alone() -> None:
+    before = replayed("s", log()).study
+    changes = {"title": "Glue", "budget": 5, "parameters": {"x": {"unit": "K"}}, "quantities": {"value": {"unit": "%"}}}
+    after = replayed("s", log(("updated", None, {"changes": changes}))).study
+    x, y = before.definition["parameters"]
+    assert after.definition == {
+        **before.definition,
+        "parameters": [{**x, "unit": "K"}, y],
+        "quantities": changes["quantities"],
+    }
+    own = {name: getattr(after, name) for name in ("definition", "study_seq", "log_bytes", "incarnation")}
+    assert after == replace(before, title="Glue", budget=5, **own)
 
 
 def test_pending_and_failed_trials_are_listed_separately() -> None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from adabkb_service.engine.auto import failures
 from adabkb_service.engine.auto.acquisition import failing
+from adabkb_service.engine.auto.acquisition.issued import issued, search_view
 from adabkb_service.engine.auto.config import Config, Problem
 from adabkb_service.engine.auto.policy import auto
 from tests.unit.engine.auto.drive import Run
@@ -58,3 +59,10 @@ def test_failing_region_is_predicted() -> None:
 @pytest.mark.parametrize(("finished", "failed", "many"), [(0, 2, False), (0, 3, True), (4, 3, True), (5, 3, False)])
 def test_few_failures_do_not_make_a_region(finished: int, failed: int, *, many: bool) -> None:
     assert failures.are_many(finished, failed) == many
+
+
+def test_failure_before_any_result_lowers_the_predictions_near_it() -> None:
+    state, near, far = auto.start(unit_space(2), Config(), 0), np.array([[0.5, 0.5]]), np.array([[0.0, 1.0]])
+    out = issued(state, np.zeros((0, 2)), near, None)
+    view = search_view(state, state.surrogate, state.warp, state.record.values, out).view
+    assert view.mean(near)[0] < view.mean(far)[0] <= 0.0

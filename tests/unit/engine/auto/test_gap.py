@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.config import Config, Problem
+from adabkb_service.engine.auto.model.averaged import Averaged, learn
 from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.reports import gap
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
+from adabkb_service.engine.metrics import Measured, Metric
 from adabkb_service.engine.space import Space
 from tests.unit.engine.auto.drive import Run, run, sample_path
 from tests.unit.engine.strategies import unit_space
@@ -102,6 +107,23 @@ def test_gap_with_one_far_better_result_does_not_overflow() -> None:
         for x, value in zip(X, values, strict=True):
             state = auto.observe(state, np.array([x]), value).state
         assert auto.report(state).gap is None, "larger than the range of the results"
+
+
+@pytest.mark.parametrize(("missing", "known"), [(None, True), ("objective", False), ("metric", False)])
+def test_gap_needs_the_posteriors_of_the_objective_and_the_bounded_metrics(
+    monkeypatch: pytest.MonkeyPatch, missing: str | None, *, known: bool
+) -> None:
+    """A posterior is missing if its numbers overflow."""
+    state = auto.start(unit_space(1), Config(metrics=(Metric("mass", upper=0.7),)), 0)
+    for u in np.linspace(0.0, 1.0, 10):
+        state = auto.observe(state, np.array([u]), hill(np.array([u])), 0.0, [Measured(float(u), 0.0)]).state
+    overflows = {None: None, "objective": state.problem, "metric": state.metrics[0].problem}[missing]
+
+    def learned(problem: Problem, *given: Any, **how: Any) -> Averaged | None:
+        return None if problem is overflows else learn(problem, *given, **how)
+
+    monkeypatch.setattr(gap, "learn", learned)
+    assert (gap.gap(state) is not None) == known
 
 
 def test_declared_noise_widens_the_gap() -> None:

@@ -15,7 +15,7 @@ from adabkb_service.engine.auto.acquisition.per_cost import PerCost
 from adabkb_service.engine.auto.acquisition.scalarised import Scalarised
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.state.state import State
+from adabkb_service.engine.auto.state.state import State, with_spent
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.metrics import Measured, Metric
 from adabkb_service.engine.prior import Around, Prior
@@ -99,13 +99,16 @@ def test_index_matches_the_formula_and_its_gradient() -> None:
         assert np.median(np.abs(gradient[:, axis] - slope)) < 1e-2
 
 
-@pytest.mark.long
-def test_cost_matters_less_as_the_budget_is_spent() -> None:
-    study = Study(Config(metrics=COST, per_cost=True, cost_budget=60.0)).run(6)
-    spent = sum(map(price, study.points))
-    assert view_of(study.state).share == pytest.approx(1.0 - spent / 60.0)
-    study.run(40)
-    assert view_of(study.state).share == 0.0
+@pytest.mark.parametrize(
+    ("budget", "spent", "share"), [(None, 0.0, 1.0), (60.0, 0.0, 0.5), (60.0, 15.0, 0.25), (20.0, 0.0, 0.0)]
+)
+def test_cost_matters_less_as_the_budget_is_spent(budget: float | None, spent: float, share: float) -> None:
+    """The exponent is the remaining share of the budget. Two results cost 10 and 20, and stopped trials 0 or 15."""
+    state = auto.start(unit_space(2), Config(metrics=COST, per_cost=True, cost_budget=budget), 1)
+    costs = np.array([[(10.0, 0.0)], [(20.0, 0.0)]])
+    told = of(np.array([[0.3, 0.7], [0.6, 0.2]]), np.array([1.0, 2.0]), np.zeros(2), costs)
+    state = with_spent(auto.rebuild(state, told, {}).state, spent)
+    assert view_of(state).share == pytest.approx(share)
 
 
 def test_costs_without_a_value_do_not_count_yet() -> None:
@@ -130,19 +133,26 @@ def height(u: Array) -> float:
     return float(u[1])
 
 
-@pytest.mark.long
+SEVERAL = Config(objective=Metric("hills", goal=1.0), metrics=(Metric("height", goal=1.0), *COST), per_cost=True)
+
+
 def test_hypervolume_gain_is_divided_by_cost() -> None:
-    """So cheap evaluations come first."""
-    several = Config(objective=Metric("hills", goal=1.0), metrics=(Metric("height", goal=1.0), *COST), per_cost=True)
-    study = Study(several, other=height).run(12)
-    view, positions = view_of(study.state), np.random.default_rng(0).random((30, 2))
+    state, rng = auto.start(unit_space(2), SEVERAL, 1), np.random.default_rng(0)
+    for u in rng.random((4, 2)):
+        told = [Measured(height(u), 0.0), Measured(price(u), 0.0)]
+        state = auto.observe(state, u, hills(u), 0.0, told).state
+    view, positions = view_of(state), rng.random((30, 2))
     assert isinstance(view.objective, Scalarised)
-    view = replace(view, objective=view.objective.towards(1, 12))
+    view = replace(view, objective=view.objective.towards(1, 4))
     gain = view.objective.ucb(positions, 1.5)
     assert (gain > 0).any()
     assert view.ucb(positions, 1.5) == pytest.approx(np.where(gain > 0, gain / view.cost.relative(positions), gain))
-    plain = Study(replace(several, per_cost=False), other=height).run(12)
-    assert sum(map(price, study.points)) < 0.75 * sum(map(price, plain.points))
+
+
+@pytest.mark.long
+def test_cheap_evaluations_of_several_objectives_come_first() -> None:
+    plain, per_cost = (Study(replace(SEVERAL, per_cost=each), other=height).run(12) for each in (False, True))
+    assert sum(map(price, per_cost.points)) < 0.75 * sum(map(price, plain.points))
 
 
 @pytest.mark.long

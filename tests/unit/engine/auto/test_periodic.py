@@ -259,4 +259,4 @@ def test_plateau_extends_across_the_wrap() -> None:
         result.tell(np.array([angle, 0.5 if value != 1.0001 else 0.9]), value)
     known = plateaus(result.state)
     assert known.are_found
-    assert list(known.hold(np.array([[0.999, 0.5], [0.85, 0.5], [0.5, 0.5]]), 0)) == [True, False, False]
+    assert list(known.hold(np.array([[0.999, 0.5], [0.9, 0.5], [0.5, 0.5]]), 0)) == [True, False, False]

@@ -13,6 +13,7 @@ from adabkb_service.engine.auto import learning
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis
+from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.space import Space
 from tests.samples import some
 from tests.unit.engine.auto.drive import Run, run
@@ -178,6 +179,16 @@ def test_batch_equals_single_suggestions(space: Space, steps: int) -> None:
         assert (alone.cell, alone.cells) == (suggestion.cell, suggestion.cells)
         state, pending = alone.state, np.vstack([pending, alone.point])
     assert len({suggestion.point.tobytes() for suggestion in together}) == 8
+
+
+def test_first_points_are_in_different_branches_of_the_conditions() -> None:
+    """Five branches: four even values, at each of which another parameter is active, and all odd values. The best
+    values are odd."""
+    n, evens = IntAxis("n", 1, 9), (2, 4, 6, 8)
+    conditions = tuple(Condition(f"x{even}", "n", (even,)) for even in evens)
+    space = Space((n, *(FloatAxis(f"x{even}", 0.0, 1.0) for even in evens)), conditions=conditions)
+    points = np.array(run(space, lambda u: float(n.bin(u[0]) % 2 == 0), 4).points)
+    assert len(np.unique(space.activity.branches(points)[:, 0])) == 4
 
 
 def test_pending_point_moves_the_search_but_not_the_mean() -> None:

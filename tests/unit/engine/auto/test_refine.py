@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from adabkb_service.engine import record as records
+from adabkb_service.engine.auto.domain import domain as domains
 from adabkb_service.engine.auto.domain.domain import LISTED, Domain
-from adabkb_service.engine.auto.domain.tree import Tree, root, whole
+from adabkb_service.engine.auto.domain.tree import LEAF, PRUNED, Tree, root, whole
 from adabkb_service.engine.auto.search import refine as module
-from adabkb_service.engine.auto.search.refine import CUTS_PER_AXIS, NEAR, Refined, refine
+from adabkb_service.engine.auto.search.refine import CUTS_PER_AXIS, NEAR, Refined, cells_changed, refine
+from adabkb_service.engine.axes import ChoiceAxis
 from adabkb_service.engine.space import Space
 from tests.samples import some
 from tests.unit.engine.auto.drive import run
@@ -162,6 +164,62 @@ def test_cap_does_not_end_at_a_taken_point(monkeypatch: pytest.MonkeyPatch) -> N
     found = refined(domain, target, 0.0, lambda X: X.sum(axis=1), taken)
     assert found.point.tolist() == [0.9375]
     assert found.capped
+
+
+def test_target_at_an_edge_is_suggested_itself_if_all_centroids_near_it_are_taken() -> None:
+    """The cells that contain the edge are cut until they are too narrow."""
+    domain, target = Domain(unit_space(1)), np.array([1.0])
+    bound = AnyBound(lambda X: X.sum(axis=1))
+    found = refine(root(), whole(domain), target, 0.0, bound, lambda point: bool(point[0] < 1.0))
+    assert found.point.tolist() == [1.0]
+    assert found.capped
+
+
+def test_target_itself_is_suggested_if_the_tree_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of three cuts adds two cells to the first one."""
+    domain, target = Domain(unit_space(1)), np.array([0.9])
+    monkeypatch.setattr(module, "MAX_CELLS", 7)
+    found = refined(domain, target, 0.0, lambda X: -np.abs(X - target).sum(axis=1), np.zeros((0, 1)))
+    assert (found.tree.size, found.point.tolist(), found.capped) == (7, [0.9], True)
+
+
+TWO_CHOICES = Space((ChoiceAxis("a", ("x", "y")), ChoiceAxis("b", ("x", "y"))))
+
+
+@pytest.mark.parametrize("space", [unit_space(1), TWO_CHOICES], ids=["float", "choices"])
+def test_target_itself_is_suggested_if_its_key_would_be_too_long(monkeypatch: pytest.MonkeyPatch, space: Space) -> None:
+    """Each cut adds four characters to a key."""
+    monkeypatch.setattr(domains, "MAX_KEY_LENGTH", 6)
+    domain = Domain(space)
+    target = domain.exact(np.full(space.dimension, 0.9))
+    found = refined(domain, target, 0.0, lambda X: -np.abs(X - target).sum(axis=1), np.zeros((0, space.dimension)))
+    assert (found.tree.key(found.cell), found.point.tolist()) == ("0.0-1", target.tolist())
+
+
+def test_cut_cells_are_expanded_and_their_parts_are_leaves() -> None:
+    """A pruned cell that the search chooses becomes a leaf again. Other cells do not change."""
+    domain, nothing = Domain(unit_space(1)), np.zeros((0, 1))
+
+    def bound(X: Array) -> Array:
+        values: Array = -np.abs(X - 0.9).sum(axis=1)
+        return values
+
+    found = refined(domain, np.array([0.9]), 0.1, bound, nothing)
+    tree, key, cells = cells_changed(found)
+    assert key == "0.0-1.0-1"
+    assert cells == {
+        "0": "expanded",
+        "0.0-0": "leaf",
+        "0.0-1": "expanded",
+        "0.0-1.0-0": "leaf",
+        "0.0-1.0-1": "leaf",
+    }
+    again = refined(domain, np.array([0.9]), 0.1, bound, nothing, tree)
+    assert cells_changed(again)[1:] == (key, {})
+    pruned = tree.mark(np.array([found.cell]), PRUNED)
+    tree, *changed = cells_changed(refined(domain, np.array([0.9]), 0.1, bound, nothing, pruned))
+    assert changed == [key, {key: "leaf"}]
+    assert tree.axis[found.cell] == LEAF
 
 
 @pytest.mark.parametrize(
