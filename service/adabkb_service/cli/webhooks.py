@@ -65,10 +65,11 @@ def change(
     as_json: AsJson = False,
 ) -> None:
     """Change a webhook, or turn it on or off."""
-    if (address, notifications, is_on) == (None, None, None):
+    options: dict[str, Any] = {"url": address, "notifications": notifications, "is_on": is_on}
+    given = {name: value for name, value in options.items() if value is not None}
+    if not given:
         fail("there is nothing to change; give at least one option, such as --on")
-    change = StudyCalls(study).change_webhook(webhook, url=address, notifications=notifications, is_on=is_on)
-    changed = server.document(change)
+    changed = server.document(StudyCalls(study).change_webhook(webhook, **given))
     show(changed, f"Webhook {webhook} of {changed['url']} is {_state(changed)}.", as_json=as_json)
 
 

@@ -82,6 +82,9 @@ def test_webhooks_are_listed_changed_and_removed(study: Study) -> None:
         study.change_webhook(first.id, url=other.address, notifications=["trial.done"], is_on=True)
         wait_for(lambda: other.accepted)
         assert (receiver.received, len(other.accepted)) == ([], 1)
+        for absent in ({"url": None}, {"notifications": None}, {"is_on": None}):
+            with pytest.raises(Invalid, match="must be"):
+                study.change_webhook(first.id, **absent)  # type: ignore[arg-type]
         study.remove_webhook(first.id)
         assert study.webhooks() == []
     with pytest.raises(Invalid, match="webhook_networks"):
