@@ -170,7 +170,8 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
             callbacks: functions, async or not.
             catch: exceptions that fail the trial and never stop the run.
             pass_trial: call ``function(trial)``, without the parameters, with an ``AsyncLeasedTrial``, whose methods
-                must be awaited. The function still returns its value, unless the trial was stopped.
+                must be awaited. The function still returns its value, unless the trial was stopped: then it may also
+                raise an exception, as in the blocking client.
             max_failures: the run stops with the last error after this many failures in a row.
             progress: show a progress bar, or lines of the log.
             lease_seconds: as in ``trial``.

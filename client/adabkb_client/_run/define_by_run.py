@@ -251,12 +251,7 @@ class Asking:
 
     def __call__(self, leased: LeasedTrial) -> Any:
         trial = AskingTrial(leased, self.space)
-        try:
-            returned = self.objective(trial)
-        except Exception:
-            if leased.should_stop:  # the objective may end with any exception then
-                return None
-            raise
+        returned = self.objective(trial)
         if leased.outcome is not None:
             return returned
         point = self.space.evaluated(leased, trial.params)

@@ -31,7 +31,7 @@ does not interrupt a wait of the main thread, where signals are handled."""
 def run(study: Study, function: Objective, options: Options) -> RunReport:
     """Evaluate trials until the study or this run ends: see ``Study.run``."""
     info = study.info()
-    evaluation = Evaluation(function, options.pass_trial, Expected.of_study(info))
+    evaluation = Evaluation(function, options.pass_trial, Expected.of_study(info), options.catch)
     conditional = [parameter["name"] for parameter in info.parameters if parameter.get("when")]
     evaluation.check(names_at_trial(info), conditional)
     if options.engine is None:
