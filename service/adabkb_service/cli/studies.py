@@ -211,7 +211,9 @@ def update(
         "outcome_constraints": (outcome_constraint, partial(parse_objects, "--outcome-constraint")),
     }
     given = {name: each for name, each in options.items() if each[0] is not None}
-    changes = {name: None if told in (NO_LIMIT, [NO_LIMIT]) else read(told) for name, (told, read) in given.items()}
+    changes: dict[str, Any] = {
+        name: None if told in (NO_LIMIT, [NO_LIMIT]) else read(told) for name, (told, read) in given.items()
+    }
     rules = {"no_gain_for": no_gain_for, "gap_share_below": gap_share_below}
     if any(rules.values()):
         changes["stop"] = {name: parse(text) for name, text in rules.items() if text not in (None, NO_LIMIT)} or None
