@@ -10,7 +10,7 @@ from adabkb_client import _frames as frames
 from adabkb_client._async_study_methods import AsyncStudy as AsyncStudyMethods
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._http.transport import Connected
-from adabkb_client._models import Parameters, RunReport, Trial
+from adabkb_client._records import Parameters, RunReport, Trial
 from adabkb_client._study import HintingStudy
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._trial import LEASE_SECONDS, AsyncLeasedTrial, AsyncObjective, Context
@@ -170,7 +170,8 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
             callbacks: functions, async or not.
             catch: exceptions that fail the trial and never stop the run.
             pass_trial: call ``function(trial)``, without the parameters, with an ``AsyncLeasedTrial``, whose methods
-                must be awaited. The function still returns its value, unless the trial was stopped.
+                must be awaited. The function still returns its value, unless the trial was stopped: then it may also
+                raise an exception, as in the blocking client.
             max_failures: the run stops with the last error after this many failures in a row.
             progress: show a progress bar, or lines of the log.
             lease_seconds: as in ``trial``.

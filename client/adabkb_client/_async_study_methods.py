@@ -11,7 +11,8 @@ from typing import Any, Literal, Never, SupportsFloat, SupportsIndex
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._items import AsyncItems
-from adabkb_client._models import (
+from adabkb_client._parameters import Catalogue, Parameter
+from adabkb_client._records import (
     Access,
     Answer,
     BatchItem,
@@ -35,7 +36,6 @@ from adabkb_client._models import (
     TrialState,
     Webhook,
 )
-from adabkb_client._parameters import Catalogue, Parameter
 from adabkb_client._settings import (
     NOT_GIVEN,
     AshaRule,
@@ -328,9 +328,9 @@ class AsyncStudy:
         """Permanently delete a file of a result without a trial."""
         await self._transport.perform(self._calls.remove_result_file(observation, file))
 
-    async def webhooks(self) -> list[Webhook]:
-        """Return the webhooks of the study, oldest first, without their secrets."""
-        return await self._transport.perform(self._calls.webhooks())
+    def webhooks(self) -> AsyncItems[Webhook]:
+        """Yield the webhooks of the study, oldest first, without their secrets."""
+        return AsyncItems(self._transport, self._calls.webhooks(), as_it_is)
 
     async def add_webhook(self, url: str, notifications: Sequence[str] | None = None) -> Webhook:
         """Add a webhook: the server sends messages about the study to a URL from now on.
@@ -350,13 +350,16 @@ class AsyncStudy:
         self,
         webhook: Webhook | str,
         *,
-        url: str | None = None,
-        notifications: Sequence[str] | None = None,
-        is_on: bool | None = None,
+        url: str = NOT_GIVEN,
+        notifications: Sequence[str] = NOT_GIVEN,
+        is_on: bool = NOT_GIVEN,
     ) -> Webhook:
         """Change the URL or the notifications of a webhook, or turn it on or off.
 
-        Turning it on also sends the messages missed while it was off.
+        What is not given stays. Turning it on also sends the messages missed while it was off.
+
+        Raises:
+            Invalid: a value is None or otherwise invalid. Every webhook has a URL and notifications.
         """
         return await self._transport.perform(
             self._calls.change_webhook(webhook, url=url, notifications=notifications, is_on=is_on)
@@ -373,15 +376,29 @@ class AsyncStudy:
     async def correct(
         self,
         observation: Observation | int,
-        value: SupportsFloat | None = None,
+        value: SupportsFloat = NOT_GIVEN,
         *,
-        std_error: SupportsFloat | None = None,
-        metrics: Numbers | None = None,
-        std_errors: Numbers | None = None,
+        std_error: SupportsFloat | None = NOT_GIVEN,
+        metrics: Numbers = NOT_GIVEN,
+        std_errors: Mapping[str, SupportsFloat | None] = NOT_GIVEN,
         reason: str | None = None,
     ) -> Answer:
         """Replace the value of an observation and the given metrics, or add those that it lacks. The server rebuilds
         the model; the log keeps both values and the reason.
+
+        What is not given stays. None removes a standard error, which is then unknown.
+
+        Args:
+            observation: the result, or its number.
+            value: the correct value; a finite number.
+            std_error: the standard error of ``value``.
+            metrics: the correct metrics by name; the others stay.
+            std_errors: standard errors of metrics by name; the others stay.
+            reason: the reason, for the log.
+
+        Raises:
+            Invalid: the study has no such metric, or a standard error is that of a number that the result lacks.
+            ValueError, TypeError: a number is not finite, or not a number.
         """
         return await self._transport.perform(
             self._calls.correct(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 from adabkb_client import _frames as frames
 from adabkb_client import _notebook as notebook
 from adabkb_client._http.transport import Connected, Transport
-from adabkb_client._models import Hinting, Parameters, RunReport, StudyInfo, Trial
+from adabkb_client._records import Hinting, Parameters, RunReport, StudyInfo, Trial
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._study_methods import Study as StudyMethods
 from adabkb_client._trial import LEASE_SECONDS, Context, LeasedTrial, Objective, exit_on_sigterm
@@ -253,7 +253,8 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
             pass_trial: call ``function(trial)``, without the parameters, with a ``LeasedTrial``, which has
                 ``parameters``, ``number`` and ``attributes``; ``trial.report(step, value)`` reports an intermediate
                 value, and returns True if early stopping ends the trial. The function still returns its value, unless
-                the trial was stopped.
+                the trial was stopped. Then it may also raise an exception of ``catch``, or one named ``TrialPruned``,
+                as Optuna's. Any other one is logged and counts towards ``max_failures``; the trial stays stopped.
             max_failures: the run stops with the last error after this many failures in a row.
             progress: show a progress bar in a terminal or notebook. Elsewhere each result is one line of the log
                 (logger "adabkb_client", level INFO), on standard error unless the program has set up logging.

@@ -15,7 +15,8 @@ from urllib.parse import quote
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
 from adabkb_client._calls import Call, Listing, Param, Steps
-from adabkb_client._models import (
+from adabkb_client._parameters import Catalogue, Parameter, to_wire
+from adabkb_client._records import (
     Access,
     Answer,
     Best,
@@ -35,11 +36,10 @@ from adabkb_client._models import (
     Webhook,
     decode,
 )
-from adabkb_client._parameters import Catalogue, Parameter, to_wire
 from adabkb_client._settings import NOT_GIVEN, Belief, Mixture, StudyChanges, check_settings, given
 from adabkb_client._tables import Source
-from adabkb_client._trial_calls import Leased, TrialCalls, result_of
-from adabkb_client._values import Numbers, as_it_is, encoded, plain, point, shown
+from adabkb_client._trial_calls import Leased, TrialCalls
+from adabkb_client._values import Numbers, as_it_is, encoded, finite, finite_metrics, plain, point, shown
 
 
 class StudyCalls(TrialCalls):
@@ -301,10 +301,9 @@ class StudyCalls(TrialCalls):
 
     # Webhooks
 
-    def webhooks(self) -> Steps[list[Webhook]]:
-        """Return the webhooks of the study, oldest first, without their secrets."""
-        found = yield Call("GET", f"{self._path}/webhooks")
-        return [decode(Webhook, each) for each in found["items"]]
+    def webhooks(self) -> Listing[Webhook]:
+        """Yield the webhooks of the study, oldest first, without their secrets."""
+        return Listing(f"{self._path}/webhooks", lambda webhook: decode(Webhook, webhook))
 
     def add_webhook(self, url: str, notifications: Sequence[str] | None = None) -> Steps[Webhook]:
         """Add a webhook: the server sends messages about the study to a URL from now on.
@@ -325,16 +324,18 @@ class StudyCalls(TrialCalls):
         self,
         webhook: Webhook | str,
         *,
-        url: str | None = None,
-        notifications: Sequence[str] | None = None,
-        is_on: bool | None = None,
+        url: str = NOT_GIVEN,
+        notifications: Sequence[str] = NOT_GIVEN,
+        is_on: bool = NOT_GIVEN,
     ) -> Steps[Webhook]:
         """Change the URL or the notifications of a webhook, or turn it on or off.
 
-        Turning it on also sends the messages missed while it was off.
+        What is not given stays. Turning it on also sends the messages missed while it was off.
+
+        Raises:
+            Invalid: a value is None or otherwise invalid. Every webhook has a URL and notifications.
         """
-        given = {"url": url, "notifications": notifications and list(notifications), "is_on": is_on}
-        changes = {name: value for name, value in given.items() if value is not None}
+        changes = given(url=url, notifications=notifications, is_on=is_on)
         return decode(Webhook, (yield Call("PATCH", self._of_webhook(webhook), changes)))
 
     def remove_webhook(self, webhook: Webhook | str) -> Steps[None]:
@@ -354,16 +355,37 @@ class StudyCalls(TrialCalls):
     def correct(
         self,
         observation: Observation | int,
-        value: SupportsFloat | None = None,
+        value: SupportsFloat = NOT_GIVEN,
         *,
-        std_error: SupportsFloat | None = None,
-        metrics: Numbers | None = None,
-        std_errors: Numbers | None = None,
+        std_error: SupportsFloat | None = NOT_GIVEN,
+        metrics: Numbers = NOT_GIVEN,
+        std_errors: Mapping[str, SupportsFloat | None] = NOT_GIVEN,
         reason: str | None = None,
     ) -> Steps[Answer]:
         """Replace the value of an observation and the given metrics, or add those that it lacks. The server rebuilds
-        the model; the log keeps both values and the reason."""
-        return self._amend(observation, {**result_of(value, std_error, metrics, std_errors), "reason": reason})
+        the model; the log keeps both values and the reason.
+
+        What is not given stays. None removes a standard error, which is then unknown.
+
+        Args:
+            observation: the result, or its number.
+            value: the correct value; a finite number.
+            std_error: the standard error of ``value``.
+            metrics: the correct metrics by name; the others stay.
+            std_errors: standard errors of metrics by name; the others stay.
+            reason: the reason, for the log.
+
+        Raises:
+            Invalid: the study has no such metric, or a standard error is that of a number that the result lacks.
+            ValueError, TypeError: a number is not finite, or not a number.
+        """
+        changes = given(
+            value=value if value is NOT_GIVEN else finite("value", value),
+            std_error=std_error if std_error is None or std_error is NOT_GIVEN else finite("std_error", std_error),
+            metrics=metrics if metrics is NOT_GIVEN else finite_metrics("metrics", metrics),
+            std_errors=std_errors if std_errors is NOT_GIVEN else _standard_errors(std_errors),
+        )
+        return self._amend(observation, {**changes, "reason": reason})
 
     def exclude(self, observation: Observation | int, reason: str | None = None) -> Steps[Answer]:
         """Exclude an observation from the model; it stays in the log."""
@@ -607,6 +629,10 @@ def _of_result(observation: Observation | int) -> str:
     """Return the path of a result within its study."""
     seq = observation.seq if isinstance(observation, Observation) else index(observation)
     return f"observations/{seq}"
+
+
+def _standard_errors(errors: Mapping[str, SupportsFloat | None]) -> dict[str, float | None]:
+    return {name: None if error is None else finite(f"std_errors[{name!r}]", error) for name, error in errors.items()}
 
 
 def _number_of(file: File | int) -> int:

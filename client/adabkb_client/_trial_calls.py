@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeVar
 
 from adabkb_client._calls import BATCH, Call, Listing, Param, Steps, batch, study_path
-from adabkb_client._models import (
+from adabkb_client._records import (
     OPTUNAS,
     Answer,
     BatchItem,
@@ -59,6 +59,7 @@ MISTAKES_AT_FIRST = (AttributeError, KeyError, TypeError, Invalid)
 specific to a point, so it fails the trial. (``WrongResult`` is a TypeError.)"""
 EVALUATION_ERRORS = (Invalid, NotFinite, WorkerDied, WorkerLost, WrongFunction, WrongResult)
 """Errors of this client that are caused by the evaluation, and not by the server or the connection."""
+PRUNED = "TrialPruned"
 STOP_VARIABLE = "ADABKB_STOP_SECONDS"
 DEFAULT_STOP_SECONDS = 5.0
 
@@ -163,6 +164,12 @@ def is_mistake(error: BaseException, *, has_succeeded: bool) -> bool:
         has_succeeded: whether the function has returned a result in this run before.
     """
     return isinstance(error, MISTAKES) or (not has_succeeded and isinstance(error, MISTAKES_AT_FIRST))
+
+
+def ends_stopped(error: BaseException, catch: type[Exception] | tuple[type[Exception], ...]) -> bool:
+    """Return whether an exception of a function ends a stopped trial as a ``return`` would: an exception named
+    ``TrialPruned``, as Optuna's, or one of ``catch``. Any other one counts as a failure, as without a stop."""
+    return isinstance(error, catch) or any(kind.__name__ == PRUNED for kind in type(error).__mro__)
 
 
 def in_words(error: BaseException) -> str:

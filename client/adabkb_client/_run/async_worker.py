@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TypeVar
 
 from adabkb_client._async_study_methods import AsyncStudy
-from adabkb_client._models import Answer, RunReport, Trial
+from adabkb_client._records import Answer, RunReport, Trial
 from adabkb_client._run.evaluation import Evaluation, Expected, Result, names_at_trial
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, StudyProgress
@@ -25,7 +25,7 @@ T = TypeVar("T")
 async def run(study: AsyncStudy, function: AsyncObjective, options: Options) -> RunReport:
     """Evaluate trials until the study or this run ends: see ``AsyncStudy.run``."""
     info = await study.info()
-    evaluation = Evaluation(function, options.pass_trial, Expected.of_study(info))
+    evaluation = Evaluation(function, options.pass_trial, Expected.of_study(info), options.catch)
     conditional = [parameter["name"] for parameter in info.parameters if parameter.get("when")]
     evaluation.check(names_at_trial(info), conditional)
     over = asyncio.Event()
@@ -135,7 +135,10 @@ class _IO:
                 f"the function must be async (async def), but it returned {returned!r}, which cannot be awaited. Use "
                 "Study.run() of Client for a blocking function"
             )
-        return self._evaluation.result(await _own(returned), trial, begun)
+        try:
+            return self._evaluation.result(await _own(returned), trial, begun)
+        except Exception as error:
+            return self._evaluation.outcome_of(trial, error)
 
     async def observe(self, trial: AsyncLeasedTrial, result: Result) -> None:
         sent = asyncio.create_task(trial.observe(**result._asdict()))

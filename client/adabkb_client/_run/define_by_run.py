@@ -15,8 +15,8 @@ from typing import Any, SupportsFloat
 from adabkb_client import _client_calls as client_calls
 from adabkb_client import _console as console
 from adabkb_client._calls import Steps
-from adabkb_client._models import StudyInfo
 from adabkb_client._parameters import Categorical, Float, Int, Parameter, to_wire
+from adabkb_client._records import StudyInfo
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._study_methods import Study
 from adabkb_client._trial import LeasedTrial
@@ -116,9 +116,9 @@ class AskingTrial(Suggestions):
         """Set an attribute of the trial: see ``Study.annotate``."""
         self._leased.annotate({name: value})
 
-    def report(self, value: SupportsFloat, step: int) -> None:
+    def report(self, value: SupportsFloat, step: int, *, cost: SupportsFloat | None = None) -> None:
         """Report an intermediate value: see ``Study.report``."""
-        self._leased.report(step, value)
+        self._leased.report(step, value, cost=cost)
 
     def should_prune(self) -> bool:
         """Whether the study's ``early_stopping`` has stopped the trial at the last report."""
@@ -251,12 +251,7 @@ class Asking:
 
     def __call__(self, leased: LeasedTrial) -> Any:
         trial = AskingTrial(leased, self.space)
-        try:
-            returned = self.objective(trial)
-        except Exception:
-            if leased.should_stop:  # the objective may end with any exception then
-                return None
-            raise
+        returned = self.objective(trial)
         if leased.outcome is not None:
             return returned
         point = self.space.evaluated(leased, trial.params)

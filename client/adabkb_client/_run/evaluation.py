@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, NamedTuple, Self
 
-from adabkb_client._models import OPTUNAS, Answer, Metrics, Parameters, StudyInfo, Trial, for_optuna
+from adabkb_client._records import OPTUNAS, Answer, Metrics, Parameters, StudyInfo, Trial, for_optuna
 from adabkb_client._run.tracebacks import place_of
 from adabkb_client._trial import AsyncObjective, Objective
-from adabkb_client._trial_calls import Leased
+from adabkb_client._trial_calls import Leased, ends_stopped
 from adabkb_client._values import finite, finite_metrics, shown
 from adabkb_client.errors import WrongFunction, WrongResult
 
@@ -183,9 +183,11 @@ class Evaluation:
     function: Objective | AsyncObjective
     pass_trial: bool
     expected: Expected
+    catch: type[Exception] | tuple[type[Exception], ...] = ()
 
     def __call__(self, trial: Leased) -> Result | Answer:
-        """Return the function's result for a trial, or the outcome that the function has reported itself.
+        """Return the function's result for a trial, or the outcome that the function has reported itself. For a stopped
+        trial, an exception may stand for a return: see ``ends_stopped``.
 
         Raises:
             WrongResult: the returned value is not a result of the study.
@@ -193,7 +195,10 @@ class Evaluation:
             BaseException: an error of the function.
         """
         begun = monotonic()
-        return self.result(self.begin(trial), trial, begun)
+        try:
+            return self.result(self.begin(trial), trial, begun)
+        except Exception as error:
+            return self.outcome_of(trial, error)
 
     def begin(self, trial: Leased) -> Any:
         """Call the function. The result of an async function must still be awaited."""
@@ -206,6 +211,16 @@ class Evaluation:
             return rest_of(returned, trial.outcome.trial) or trial.outcome
         result = self.result_of(returned)
         return result if result.seconds is not None else result._replace(seconds=monotonic() - begun)
+
+    def outcome_of(self, trial: Leased, error: Exception) -> Answer:
+        """Return the outcome of a stopped trial whose function ended it by an exception.
+
+        Raises:
+            Exception: the same one, if the trial is not stopped or the exception is a failure.
+        """
+        if trial.outcome is None or not trial.should_stop or not ends_stopped(error, self.catch):
+            raise error
+        return trial.outcome
 
     def result_of(self, returned: Any) -> Result:
         """Convert the function's return value to a result, independent of the trial. Raises as above."""

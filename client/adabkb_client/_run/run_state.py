@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import Protocol
 
-from adabkb_client._models import Answer, Recommendation, RunReport, Trial
+from adabkb_client._records import Answer, Recommendation, RunReport, Trial
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.tracebacks import own_frames
@@ -169,11 +169,16 @@ class RunState:
                 self.progress.result(trial.number, trial.value, StudyProgress.of(outcome.study), trial.metrics)
 
     def caught(self, trial: Leased, error: Exception) -> None:
-        """Count and log a failed trial, without ending the run. ``judge`` may then end it."""
+        """Count and log a failed trial, or a stopped one whose function failed afterwards, without ending the run.
+        ``judge`` may then end it."""
         shown = type(error), error, own_frames(error)
-        log.warning("trial %d of study %r failed", trial.number, self._study_id, exc_info=shown)
+        happened = "was stopped, and then its function failed" if trial.should_stop else "failed"
+        log.warning("trial %d of study %r %s", trial.number, self._study_id, happened, exc_info=shown)
         with self._lock:
-            self._failed += 1
+            if trial.should_stop:
+                self._stopped += 1
+            else:
+                self._failed += 1
             self._last_failure = error
 
     def _lost(self, trial: Leased, error: WorkerLost) -> None:
@@ -196,7 +201,9 @@ class RunState:
             raise error  # the server failed, not this evaluation
         if self.is_mistake(error):
             error.add_note(
-                f"trial {trial.number} of study {self._study_id!r} was released, not failed, so it does not count "
+                f"trial {trial.number} of study {self._study_id!r} was stopped before by its early stopping"
+                if trial.should_stop
+                else f"trial {trial.number} of study {self._study_id!r} was released, not failed, so it does not count "
                 "towards the budget"
             )
             is_optuna = isinstance(getattr(error, "obj", None), Leased)  # an attribute of Optuna's trials

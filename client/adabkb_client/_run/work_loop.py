@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Protocol, TypeVar
 
-from adabkb_client._models import Answer, Trial
+from adabkb_client._records import Answer, Trial
 from adabkb_client._run.evaluation import Result
 from adabkb_client._run.run_state import FINISHED, RunState
 from adabkb_client._trial_calls import MISTAKES, MISTAKES_AT_FIRST, Leased, in_words
@@ -134,9 +134,6 @@ async def _report(state: RunState, io: WorkerIO[L], trial: L) -> None:
     except WorkerLost:  # not raised by the function, so ``catch`` does not apply
         raise
     except state.options.catch as error:
-        if trial.should_stop:  # the function may end with any exception then
-            state.count(trial.outcome)
-            return
         if trial.outcome is None:  # the function may have reported the failure itself
             await io.fail(trial, in_words(error))
         state.caught(trial, error)

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from time import monotonic
 
-from adabkb_client._models import Answer, RunReport, StudyInfo, Trial
+from adabkb_client._records import Answer, RunReport, StudyInfo, Trial
 from adabkb_client._run.cluster import Cluster, connected
 from adabkb_client._run.evaluation import Evaluation, Expected, Result, names_at_trial
 from adabkb_client._run.options import Options
@@ -31,7 +31,7 @@ does not interrupt a wait of the main thread, where signals are handled."""
 def run(study: Study, function: Objective, options: Options) -> RunReport:
     """Evaluate trials until the study or this run ends: see ``Study.run``."""
     info = study.info()
-    evaluation = Evaluation(function, options.pass_trial, Expected.of_study(info))
+    evaluation = Evaluation(function, options.pass_trial, Expected.of_study(info), options.catch)
     conditional = [parameter["name"] for parameter in info.parameters if parameter.get("when")]
     evaluation.check(names_at_trial(info), conditional)
     if options.engine is None:

@@ -31,7 +31,7 @@ from adabkb_client._run.options import check_catch
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.tracebacks import own_frames, shortened
 from adabkb_client._trial import Context, Objective
-from adabkb_client._trial_calls import in_words, is_mistake
+from adabkb_client._trial_calls import ends_stopped, in_words, is_mistake
 from adabkb_client._values import finite, finite_metrics
 from adabkb_client.errors import WrongResult
 from adabkb_integrations.beliefs import Belief, prior_of
@@ -115,7 +115,9 @@ class Options(TypedDict, total=False):
     share of ``max_steps`` that it has taken."""
     pass_trial: bool
     """Whether to call the function with the trial instead of the parameters: a ``RunningTrial`` with ``parameters``,
-    ``report`` and ``should_stop``."""
+    ``report`` and ``should_stop``. Once the trial is stopped, the function may also raise an exception of ``catch``, or
+    one named ``TrialPruned``, as Optuna's. Any other one is logged and counts towards ``max_failures``; the trial stays
+    stopped."""
     fixed: Mapping[str, Any]
     """Values that all points have, such as ``{"machine": "B"}``. The search ends if no other point has them."""
     baseline: Mapping[str, Any]
@@ -371,38 +373,48 @@ class Search:
         judged = partial(self._judged, self._place(parameters, plate))
         trial = RunningTrial(number, given, self._rule, judged, tells_cost=self._measured.cost == "told")
         try:
-            returned = self._returned(trial, given)
+            returned = self._function(trial) if self._evaluation.pass_trial else self._function(**given)
             seconds = time.perf_counter() - started
-            if trial._stopped is not None:
-                return replace(self._stopped_trial(trial, trial._stopped, returned, seconds), plate=plate)
-            found = _with_cost(self._evaluation.result_of(returned), self._measured, seconds)
-            evaluated = self._point(parameters, found.parameters)
-        except self._catch as error:
-            return self._failed(number, parameters, plate, error)
+            if trial._stopped is None:
+                found = _with_cost(self._evaluation.result_of(returned), self._measured, seconds)
+                values, measured = (found.value, found.std_error), (found.metrics, found.std_errors)
+                point = self._point(parameters, found.parameters)
+                evaluated = Evaluated(number, point, "completed", *values, None, plate, *measured)
+            else:
+                evaluated = replace(self._stopped_trial(trial, trial._stopped, returned, seconds), plate=plate)
         except Exception as error:
-            if is_mistake(error, has_succeeded=any(each.state == "completed" for each in self.trials)):
-                raise
+            is_failure = trial._stopped is None or not ends_stopped(error, self._catch)
+            if is_failure:
+                self._judge(trial, error)
+            if trial._stopped is None:
+                evaluated = Evaluated(number, parameters, "failed", reason=in_words(error), plate=plate)
+            else:
+                seconds = time.perf_counter() - started
+                evaluated = replace(self._stopped_trial(trial, trial._stopped, None, seconds), plate=plate)
+        else:
+            is_failure = False
+        if not is_failure:
+            self._failures_in_a_row = 0
+        return evaluated
+
+    def _judge(self, trial: RunningTrial, error: Exception) -> None:
+        """Log an exception, and count it as a failure unless it is one of ``catch``.
+
+        Raises:
+            Exception: the same exception, if it is a programming error or the last of ``max_failures`` in a row.
+        """
+        if not isinstance(error, self._catch):
+            if is_mistake(error, has_succeeded=any(each.state != "failed" for each in self.trials)):
+                raise error
             self._failures_in_a_row += 1
             if self._failures_in_a_row >= self._max_failures:
                 error.add_note(
                     f"{self._name}(): ended after {self._failures_in_a_row} failures in a row; this is the last one"
                 )
-                raise
-            return self._failed(number, parameters, plate, error)
-        self._failures_in_a_row = 0
-        values, measured = (found.value, found.std_error), (found.metrics, found.std_errors)
-        return Evaluated(number, evaluated, "completed", *values, None, plate, *measured)
-
-    def _returned(self, trial: RunningTrial, parameters: Mapping[str, Any]) -> Any:
-        """Return what the function returns. A stopped evaluation may end with any exception."""
-        if not self._evaluation.pass_trial:
-            return self._function(**parameters)
-        try:
-            return self._function(trial)
-        except Exception:
-            if trial.should_stop:
-                return None
-            raise
+                raise error
+        happened = "was stopped, and then its function failed" if trial.should_stop else "failed"
+        shown = type(error), error, own_frames(error)
+        log.warning("trial %d of %s() %s", trial.number, self._name, happened, exc_info=shown)
 
     def _point(self, parameters: Mapping[str, Any], differing: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """Return the point of a result, whose values may differ from the suggested ones.
@@ -464,7 +476,6 @@ class Search:
             found = replace(found, estimate=stopped.estimate)
         else:
             found = self._with_last_value(found, stopped, returned, costs)
-        self._failures_in_a_row = 0
         self._steps_saved += self._rule.max_steps - stopped.step
         return found
 
@@ -486,10 +497,6 @@ class Search:
         metrics = {name: value for name, value in {**metrics, **costs}.items() if name in names}
         errors = {name: error for name, error in errors.items() if name in metrics and name != self._rule.metric}
         return replace(found, metrics=metrics or None, std_errors=errors or None)
-
-    def _failed(self, number: int, parameters: Mapping[str, Any], plate: int | None, error: Exception) -> Evaluated:
-        log.warning("trial %d of %s() failed", number, self._name, exc_info=(type(error), error, own_frames(error)))
-        return Evaluated(number, parameters, "failed", reason=in_words(error), plate=plate)
 
     def _take_in(self, trial: Evaluated, point: Array, suggested: Mapping[str, Any]) -> None:
         position: Position = tuple(point.tolist())

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-import optuna
 from optuna.trial import BaseTrial, FixedTrial
 
 from adabkb_client import LeasedTrial
@@ -20,11 +19,14 @@ class ServedTrial(FixedTrial):
         super().__init__(leased.parameters, leased.number)
         self._leased = leased
         self._user_attrs = leased.attributes
-        self.last = 0.0
-        """The last reported value."""
 
-    def report(self, value: float, step: int) -> None:
+    def report(self, value: float, step: int, *, cost: float | None = None) -> None:
         """Report an intermediate value; the server answers whether to stop.
+
+        Args:
+            value: the value of the objective after this step.
+            step: the number of steps done so far.
+            cost: what the evaluation has cost so far, in a study with ``cost="told"``.
 
         Raises:
             adabkb_client.Invalid: the step is smaller than that of the previous report, or exceeds ``max_steps`` of the
@@ -32,8 +34,7 @@ class ServedTrial(FixedTrial):
             adabkb_client.Conflict: another value was reported at this step, or the attempt no longer holds the trial,
                 or the trial has ended.
         """
-        self.last = float(value)
-        self._leased.report(step, self.last)
+        self._leased.report(step, float(value), cost=cost)
 
     def should_prune(self) -> bool:
         """Return whether the study's rule stopped the trial at the last report."""
@@ -58,12 +59,6 @@ def served(objective: Callable[[BaseTrial], float]) -> Callable[[LeasedTrial], f
 
     @wraps(objective)
     def evaluate(leased: LeasedTrial) -> float:
-        trial = ServedTrial(leased)
-        try:
-            return objective(trial)
-        except optuna.TrialPruned:
-            if not leased.should_stop:
-                raise
-            return trial.last  # ignored, since the trial is over
+        return objective(ServedTrial(leased))
 
     return evaluate

@@ -15,12 +15,14 @@ from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import difference
 from adabkb_service.cli import rows
 from adabkb_service.cli.identifiers import Observation
-from adabkb_service.cli.output import AsJson, measured, point, show, summary
+from adabkb_service.cli.output import AsJson, fail, measured, point, show, summary
 from adabkb_service.cli.server_calls import Server, StudyId
 from adabkb_service.cli.values import (
+    NO_LIMIT,
     MetricErrors,
     MetricValues,
     ShownContext,
+    number,
     parse_context,
     parse_metrics,
     parse_point,
@@ -62,10 +64,10 @@ def correct(
     observation: Observation,
     value: Annotated[
         float | None,
-        typer.Argument(help="the correct value; omit it if there are several objectives", show_default=False),
+        typer.Argument(help="the correct value; omit it if it stays, or with several objectives", show_default=False),
     ] = None,
     std_error: Annotated[
-        float | None, typer.Option(help="standard error of the correct value", show_default=False)
+        str | None, typer.Option(metavar="NUMBER", help="standard error of the value", show_default=False)
     ] = None,
     metric: MetricValues = None,
     metric_std_error: MetricErrors = None,
@@ -74,14 +76,21 @@ def correct(
 ) -> None:
     """Replace the value and the metrics of a result.
 
-    The server rebuilds the model. The log keeps both values and the reason.
+    What is not given stays; "none" removes a standard error. The server rebuilds the model. The log keeps both values
+    and the reason.
 
     \b
     adabkb result correct svm 12 0.93 --reason "typing error"
+    adabkb result correct svm 12 --std-error none
     """
-    metrics = parse_metrics(metric, metric_std_error)
-    change = StudyCalls(study).correct(observation, value, std_error=std_error, reason=reason, **metrics)
-    _amend(server, change, as_json=as_json)
+    changes = parse_metrics(metric, metric_std_error, removable=True)
+    if value is not None:
+        changes["value"] = value
+    if std_error is not None:
+        changes["std_error"] = None if std_error == NO_LIMIT else number(std_error)
+    if not changes:
+        fail("there is nothing to correct; give the correct value, or an option such as --metric NAME=NUMBER")
+    _amend(server, StudyCalls(study).correct(observation, reason=reason, **changes), as_json=as_json)
 
 
 def exclude(

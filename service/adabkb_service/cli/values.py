@@ -97,20 +97,28 @@ def parse_context(texts: Sequence[str] | None) -> dict[str, Any] | Literal["late
     return parse_point(texts) if texts else None
 
 
-def parse_metrics(values: Sequence[str] | None, errors: Sequence[str] | None) -> dict[str, Any]:
-    """Return the fields ``metrics`` and ``std_errors`` of a result from arguments.
+def parse_metrics(
+    values: Sequence[str] | None, errors: Sequence[str] | None, *, removable: bool = False
+) -> dict[str, Any]:
+    """Return the fields ``metrics`` and ``std_errors`` of a result from arguments. If standard errors are
+    ``removable``, that of ``NAME=none`` is None.
 
     Raises:
         Failure: an argument is not ``NAME=NUMBER``.
     """
     given = {"metrics": ("--metric", values), "std_errors": ("--metric-std-error", errors)}
-    return {field: _numbers(option, texts) for field, (option, texts) in given.items() if texts}
+    return {
+        field: _numbers(option, texts, removable=removable and field == "std_errors")
+        for field, (option, texts) in given.items()
+        if texts
+    }
 
 
-def _numbers(option: str, texts: Sequence[str]) -> dict[str, Any]:
+def _numbers(option: str, texts: Sequence[str], *, removable: bool) -> dict[str, Any]:
     example = "such as latency_ms=12.5"
     return {
-        name: _metric(option, name, value, example) for name, value in parse_point(texts, "a metric", example).items()
+        name: None if removable and value == NO_LIMIT else _metric(option, name, value, example)
+        for name, value in parse_point(texts, "a metric", example).items()
     }
 
 

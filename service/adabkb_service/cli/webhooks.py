@@ -25,7 +25,7 @@ WebhookId = Annotated[str, typer.Argument(help="the webhook's id (adabkb study w
 
 def list_webhooks(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """List the webhooks of a study, oldest first."""
-    found = server.document(StudyCalls(study).webhooks())["items"]
+    found = server.items(StudyCalls(study).webhooks())
     rows = [[each["id"], each["url"], str(each["delivered"]), _state(each)] for each in found]
     text = table(["id", "url", "delivered", "state"], rows) if found else f"Study {study} has no webhooks."
     show(found, text, as_json=as_json)
@@ -65,10 +65,11 @@ def change(
     as_json: AsJson = False,
 ) -> None:
     """Change a webhook, or turn it on or off."""
-    if (address, notifications, is_on) == (None, None, None):
+    options: dict[str, Any] = {"url": address, "notifications": notifications, "is_on": is_on}
+    given = {name: value for name, value in options.items() if value is not None}
+    if not given:
         fail("there is nothing to change; give at least one option, such as --on")
-    change = StudyCalls(study).change_webhook(webhook, url=address, notifications=notifications, is_on=is_on)
-    changed = server.document(change)
+    changed = server.document(StudyCalls(study).change_webhook(webhook, **given))
     show(changed, f"Webhook {webhook} of {changed['url']} is {_state(changed)}.", as_json=as_json)
 
 

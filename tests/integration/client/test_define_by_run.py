@@ -160,7 +160,7 @@ def test_trials_are_reported_annotated_and_stopped(client: Client) -> None:
     rule = {"rule": "patience", "max_steps": 20, "no_gain_for": 2}
     study = client.define_by_run("s", direction="minimize", seed=1, early_stopping=rule)  # type: ignore[arg-type]
 
-    class Pruned(Exception):
+    class TrialPruned(Exception):
         pass
 
     def objective(trial: Any) -> float:
@@ -169,7 +169,7 @@ def test_trials_are_reported_annotated_and_stopped(client: Client) -> None:
         for step in range(1, 21):
             trial.report(x, step)
             if trial.should_prune():
-                raise Pruned
+                raise TrialPruned
         return float(x)
 
     study.optimize(objective, n_trials=3, progress=False)
@@ -228,7 +228,7 @@ def test_an_objective_on_an_event_loop_reports_and_stops(client: Client, server:
         for step in range(1, 5):
             trial.report(value, step)
             if trial.should_prune():
-                raise RuntimeError("pruned")
+                return value
         ended.append("complete")
         return float(value + 0 * trial.suggest_float("x", 0, 1))
 

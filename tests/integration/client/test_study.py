@@ -323,6 +323,20 @@ def test_a_wrong_result_can_be_corrected_or_excluded(study: Study) -> None:
     assert [observation.excluded for observation in study.observations()] == [True, False]
 
 
+def test_a_correction_keeps_what_is_not_given_and_none_removes_a_standard_error(client: Client) -> None:
+    study = client.create_study("m", {"x": Float(0, 1)}, direction="minimize", metrics=["time"])
+    study.add_result({"x": 0.5}, 1.0, std_error=0.1, metrics={"time": 2.0}, std_errors={"time": 0.2})
+    study.correct(1, metrics={"time": 3.0})
+    study.correct(1, std_error=None)
+    corrected = study.correct(1, std_errors={"time": None}).observation
+    assert corrected is not None
+    assert (corrected.value, corrected.std_error, corrected.metrics, corrected.std_errors) == (1, None, {"time": 3}, {})
+    with pytest.raises(TypeError, match="value must be a number, not None"):
+        study.correct(1, None)  # type: ignore[arg-type]
+    with pytest.raises(Invalid, match="metrics: must be"):
+        study.correct(1, metrics=None)  # type: ignore[arg-type]
+
+
 def test_the_log_is_complete_and_in_order(study: Study) -> None:
     study.observe(study.suggest(), 1.0)
     events = list(study.events())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -122,7 +123,7 @@ def test_a_patient_rule_keeps_the_metrics_that_the_function_returns() -> None:
     assert all((each.value, each.metrics) == (each.parameters["x"], {"size": 4.0}) for each in found.trials)
 
 
-def test_a_stopped_trial_with_invalid_metrics_fails_and_leaves_the_budget() -> None:
+def test_a_stopped_trial_with_invalid_metrics_stays_stopped() -> None:
     def flat(trial: RunningTrial) -> dict[str, Any]:
         for step in range(1, 10):
             if trial.report(step, trial.parameters["x"]):
@@ -130,8 +131,58 @@ def test_a_stopped_trial_with_invalid_metrics_fails_and_leaves_the_budget() -> N
         return {"value": 99.0, "metrics": {"size": math.nan}}
 
     options: dict[str, Any] = {"metrics": ["size"], "early_stopping": RULES["patience"]}
-    found = minimize(flat, X, 6, seed=1, pass_trial=True, catch=NotFinite, progress=False, **options)
-    assert [each.state for each in found.trials] == ["failed"] * 6
+    found = minimize(flat, X, 3, seed=1, pass_trial=True, catch=NotFinite, progress=False, **options)
+    assert {(each.state, each.metrics) for each in found.trials} == {("stopped", None)}
+
+
+class TrialPruned(Exception):
+    """An exception with the name of Optuna's, for programs that end a stopped trial by it."""
+
+
+@pytest.mark.parametrize(
+    ("error", "options", "ends"),
+    [
+        (TrialPruned(), {}, None),
+        (RuntimeError("no disk left"), {"catch": RuntimeError}, None),
+        (RuntimeError("no disk left"), {}, RuntimeError),
+        (NameError("typing error"), {}, NameError),
+    ],
+)
+@pytest.mark.parametrize("where", ["study", "processes", "search"])
+def test_after_a_stop_only_its_exceptions_are_no_failures(
+    where: str, error: Exception, options: dict[str, Any], ends: type[Exception] | None, client: Client
+) -> None:
+    rule: dict[str, Any] = {"early_stopping": RULES["patience"], "seed": 1}
+    ending = Ending(error)
+
+    def evaluate() -> None:
+        if where == "search":
+            minimize(ending, X, 3, pass_trial=True, max_failures=2, progress=False, **rule, **options)
+            return
+        study = client.create_study(None, X, direction="minimize", budget=3, **rule)
+        study.run(ending, pass_trial=True, max_failures=2, progress=False, processes=where == "processes", **options)
+        assert {trial.state for trial in study.trials()} == {"stopped"}
+
+    if ends is None:
+        evaluate()
+        return
+    with pytest.raises(ends) as raised:
+        evaluate()
+    if ends is RuntimeError:
+        assert "after 2 failures in a row" in raised.value.__notes__[-1]
+
+
+@dataclass
+class Ending:
+    """An objective without progress, which ends with an exception once its trial is stopped."""
+
+    error: Exception
+
+    def __call__(self, trial: LeasedTrial | RunningTrial) -> float:
+        for step in range(1, 10):
+            if trial.report(step, trial.parameters["x"]):
+                raise self.error
+        return 0.0
 
 
 @pytest.mark.parametrize(
