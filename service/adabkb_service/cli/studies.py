@@ -16,6 +16,7 @@ from adabkb_client._calls import Steps
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import difference
 from adabkb_service.cli import rows
+from adabkb_service.cli.creation import other
 from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
 from adabkb_service.cli.output import AsJson, fail, in_unit, show, summary
 from adabkb_service.cli.refusals import option_names, refuse
@@ -102,17 +103,13 @@ def update(
     study: StudyId,
     budget: Annotated[str | None, _limit("trials, or plates: 3 plates, or costs: cost 50")] = None,
     tolerance: Annotated[str | None, _limit("gap at which the study is complete")] = None,
-    lease_seconds: Annotated[
-        float | None, typer.Option(help="duration of a lease in seconds", show_default=False)
-    ] = None,
-    max_attempts: Annotated[
-        int | None, typer.Option(help="expired leases that fail a trial", show_default=False)
-    ] = None,
-    max_runtime_seconds: Annotated[str | None, _limit("time limit of an attempt in seconds")] = None,
-    failure_limit: Annotated[str | None, _limit("failures in a row that pause the study")] = None,
-    pending_limit: Annotated[str | None, _limit("maximum number of trials without a result")] = None,
+    lease_seconds: Annotated[float | None, other("duration of a lease", "SECONDS")] = None,
+    max_attempts: Annotated[int | None, other("expired leases that fail a trial", "NUMBER")] = None,
+    max_runtime_seconds: Annotated[str | None, other("time limit of an attempt", "SECONDS")] = None,
+    failure_limit: Annotated[str | None, other("failures in a row that pause the study", "NUMBER")] = None,
+    pending_limit: Annotated[str | None, other("maximum number of trials without a result", "NUMBER")] = None,
     no_gain_for: Annotated[str | None, _limit("results without a gain that end the study")] = None,
-    gap_share_below: Annotated[str | None, _limit("end at this gap, as a share of the range")] = None,
+    gap_share_below: Annotated[str | None, other("end at this gap, as a share of the range", "NUMBER")] = None,
     title: Annotated[str | None, typer.Option(help="what people call the study", show_default=False)] = None,
     description: Annotated[str | None, typer.Option(help="what the study is about", show_default=False)] = None,
     tag: Annotated[
@@ -179,13 +176,16 @@ def update(
         str | None,
         typer.Option(metavar="JSON", help="other settings of the rule; give it once", show_default=False),
     ] = None,
+    noise_std: Annotated[str | None, other("standard deviation of a result; 0 if exact", "NUMBER")] = None,
+    per_cost: Annotated[bool | None, other("suggest by the expected gain per cost")] = None,
+    robust: Annotated[bool | None, other("give less weight to contradicted results")] = None,
     descriptors: DescriptorTables = None,
     as_json: AsJson = False,
 ) -> None:
     """Change the settings of a study, or edit its space.
 
-    What is not given stays; "none" removes a setting, except early stopping. Options from --tag on may be repeated;
-    only --parameter keeps old entries.
+    What is not given stays; "none", or --no-robust and --no-per-cost, removes a setting, except early stopping.
+    Options from --tag on may be repeated; only --parameter keeps old entries.
 
     \b
     adabkb study update svm --budget 100 --tolerance none
@@ -198,13 +198,19 @@ def update(
         "max_runtime_seconds": max_runtime_seconds,
         "failure_limit": failure_limit,
         "pending_limit": pending_limit,
+        "noise_std": noise_std,
     }
     changes: dict[str, Any] = {
         name: None if text == NO_LIMIT else (parse_budget if name == "budget" else parse)(text)
         for name, text in limits.items()
         if text is not None
     }
-    others = {"lease_seconds": lease_seconds, "max_attempts": max_attempts}
+    others = {
+        "lease_seconds": lease_seconds,
+        "max_attempts": max_attempts,
+        "per_cost": per_cost,
+        "robust": robust,
+    }
     changes |= {name: value for name, value in others.items() if value is not None}
     rules = {"no_gain_for": no_gain_for, "gap_share_below": gap_share_below}
     if any(rules.values()):

@@ -273,6 +273,11 @@ def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
     assert study.info().defaults == {"b": True}
     adabkb("study", "update", study.id, "--constraint", "x <= 2.5", "--constraint", "not (b and x > 1)")
     assert study.info().constraints == ("x <= 2.5", "not (b and x > 1)")
+    adabkb("study", "update", study.id, "--noise-std", "0.5", "--robust")
+    assert (study.info().noise_std, study.info().robust) == (0.5, True)
+    adabkb("study", "update", study.id, "--noise-std", "none", "--no-robust")
+    assert (study.info().noise_std, study.info().robust) == (None, False)
+    assert "--per-cost" in adabkb("study", "update", study.id, "--per-cost", code=1)
     adabkb("study", "update", study.id, "--constraint", "none")
     assert study.info().constraints == ()
     assert "is not a JSON object; give one as in a definition" in adabkb(
