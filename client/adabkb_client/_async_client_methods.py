@@ -57,8 +57,10 @@ class AsyncClient:
         quantities: Mapping[str, Quantity] = NOT_GIVEN,
         outcome_constraints: Sequence[OutcomeConstraint] = NOT_GIVEN,
         early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None = NOT_GIVEN,
-        seed: SupportsIndex | None = NOT_GIVEN,
         noise_std: SupportsFloat | None = NOT_GIVEN,
+        per_cost: bool = NOT_GIVEN,
+        robust: bool = NOT_GIVEN,
+        seed: SupportsIndex | None = NOT_GIVEN,
         constraints: Sequence[str] = NOT_GIVEN,
         mixtures: Sequence[Mixture] = NOT_GIVEN,
         metrics: Sequence[str] = NOT_GIVEN,
@@ -67,8 +69,6 @@ class AsyncClient:
         baseline: Mapping[str, Any] = NOT_GIVEN,
         transfer_from: Sequence[str] = NOT_GIVEN,
         cost: Literal["told", "measured"] | None = NOT_GIVEN,
-        per_cost: bool = NOT_GIVEN,
-        robust: bool = NOT_GIVEN,
         plates: Plates | None = NOT_GIVEN,
         algorithm: Algorithm = NOT_GIVEN,
         **others: Never,
@@ -117,10 +117,12 @@ class AsyncClient:
             early_stopping: the rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``,
                 ``AshaRule(27)`` or ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
                 ``{"rule": "median", "max_steps": 27}``.
-            seed: studies with the same definition, seed (such as ``1``) and results suggest the same points. With None,
-                the server draws a seed.
             noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
                 exact. With None, it is learned.
+            per_cost: ``True`` suggests points by expected gain per cost.
+            robust: ``True`` gives less weight to results that the others contradict, and suggests their points again.
+            seed: studies with the same definition, seed (such as ``1``) and results suggest the same points. With None,
+                the server draws a seed.
             constraints: what every point satisfies: strings in Python syntax with the names of parameters, such as
                 ``["a + b <= 1", 'kernel == "rbf" or degree <= 3']``. All must hold. Each of these lines is a
                 constraint:
@@ -147,8 +149,6 @@ class AsyncClient:
                 they agree with the new ones.
             cost: the source of the metric "cost": ``"told"`` (each result gives it) or ``"measured"`` (the duration of
                 the attempt in seconds).
-            per_cost: ``True`` suggests points by expected gain per cost.
-            robust: ``True`` gives less weight to results that the others contradict, and suggests their points again.
             plates: batches of trials that share some values, such as ``{"size": 24, "shared": ["temperature"]}``.
                 Results of the same plate share an offset, whose size the model learns.
             algorithm: an algorithm other than ``auto``, with its constants, such as ``{"profile": "paper"}``, or
@@ -183,8 +183,10 @@ class AsyncClient:
                 quantities=quantities,
                 outcome_constraints=outcome_constraints,
                 early_stopping=early_stopping,
-                seed=seed,
                 noise_std=noise_std,
+                per_cost=per_cost,
+                robust=robust,
+                seed=seed,
                 constraints=constraints,
                 mixtures=mixtures,
                 metrics=metrics,
@@ -193,8 +195,6 @@ class AsyncClient:
                 baseline=baseline,
                 transfer_from=transfer_from,
                 cost=cost,
-                per_cost=per_cost,
-                robust=robust,
                 plates=plates,
                 algorithm=algorithm,
                 **others,
@@ -222,8 +222,10 @@ class AsyncClient:
         quantities: Mapping[str, Quantity] = NOT_GIVEN,
         outcome_constraints: Sequence[OutcomeConstraint] = NOT_GIVEN,
         early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None = NOT_GIVEN,
-        seed: SupportsIndex | None = NOT_GIVEN,
         noise_std: SupportsFloat | None = NOT_GIVEN,
+        per_cost: bool = NOT_GIVEN,
+        robust: bool = NOT_GIVEN,
+        seed: SupportsIndex | None = NOT_GIVEN,
         constraints: Sequence[str] = NOT_GIVEN,
         mixtures: Sequence[Mixture] = NOT_GIVEN,
         metrics: Sequence[str] = NOT_GIVEN,
@@ -232,8 +234,6 @@ class AsyncClient:
         baseline: Mapping[str, Any] = NOT_GIVEN,
         transfer_from: Sequence[str] = NOT_GIVEN,
         cost: Literal["told", "measured"] | None = NOT_GIVEN,
-        per_cost: bool = NOT_GIVEN,
-        robust: bool = NOT_GIVEN,
         plates: Plates | None = NOT_GIVEN,
         algorithm: Algorithm = NOT_GIVEN,
         **others: Never,
@@ -278,10 +278,12 @@ class AsyncClient:
             early_stopping: the rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``,
                 ``AshaRule(27)`` or ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
                 ``{"rule": "median", "max_steps": 27}``.
-            seed: studies with the same definition, seed (such as ``1``) and results suggest the same points. With None,
-                the server draws a seed.
             noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
                 exact. With None, it is learned.
+            per_cost: ``True`` suggests points by expected gain per cost.
+            robust: ``True`` gives less weight to results that the others contradict, and suggests their points again.
+            seed: studies with the same definition, seed (such as ``1``) and results suggest the same points. With None,
+                the server draws a seed.
             constraints: what every point satisfies: strings in Python syntax with the names of parameters, such as
                 ``["a + b <= 1", 'kernel == "rbf" or degree <= 3']``. All must hold. Each of these lines is a
                 constraint:
@@ -308,8 +310,6 @@ class AsyncClient:
                 they agree with the new ones.
             cost: the source of the metric "cost": ``"told"`` (each result gives it) or ``"measured"`` (the duration of
                 the attempt in seconds).
-            per_cost: ``True`` suggests points by expected gain per cost.
-            robust: ``True`` gives less weight to results that the others contradict, and suggests their points again.
             plates: batches of trials that share some values, such as ``{"size": 24, "shared": ["temperature"]}``.
                 Results of the same plate share an offset, whose size the model learns.
             algorithm: an algorithm other than ``auto``, with its constants, such as ``{"profile": "paper"}``, or
@@ -336,8 +336,10 @@ class AsyncClient:
                     quantities=quantities,
                     outcome_constraints=outcome_constraints,
                     early_stopping=early_stopping,
-                    seed=seed,
                     noise_std=noise_std,
+                    per_cost=per_cost,
+                    robust=robust,
+                    seed=seed,
                     constraints=constraints,
                     mixtures=mixtures,
                     metrics=metrics,
@@ -346,8 +348,6 @@ class AsyncClient:
                     baseline=baseline,
                     transfer_from=transfer_from,
                     cost=cost,
-                    per_cost=per_cost,
-                    robust=robust,
                     plates=plates,
                     algorithm=algorithm,
                     **others,

@@ -108,6 +108,9 @@ class AsyncStudy:
         quantities: Mapping[str, Quantity] = NOT_GIVEN,
         outcome_constraints: Sequence[OutcomeConstraint] = NOT_GIVEN,
         early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None = NOT_GIVEN,
+        noise_std: SupportsFloat | None = NOT_GIVEN,
+        per_cost: bool = NOT_GIVEN,
+        robust: bool = NOT_GIVEN,
         **others: Never,
     ) -> StudyInfo:
         """Change settings, or edit the space.
@@ -157,6 +160,10 @@ class AsyncStudy:
             early_stopping: the rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``,
                 ``AshaRule(27)`` or ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
                 ``{"rule": "median", "max_steps": 27}``.
+            noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
+                exact. With None, it is learned.
+            per_cost: ``True`` suggests points by expected gain per cost.
+            robust: ``True`` gives less weight to results that the others contradict, and suggests their points again.
             others: there are no other settings.
 
         Raises:
@@ -186,6 +193,9 @@ class AsyncStudy:
                     quantities=quantities,
                     outcome_constraints=outcome_constraints,
                     early_stopping=early_stopping,
+                    noise_std=noise_std,
+                    per_cost=per_cost,
+                    robust=robust,
                     **others,
                 ),
             )

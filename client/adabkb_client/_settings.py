@@ -305,9 +305,10 @@ class StudyChanges(TypedDict, total=False):
     """The settings that can be changed while a study runs. For a limit, None means no limit.
 
     They are ``budget``, ``tolerance``, ``stop``, ``lease_seconds``, ``max_attempts``, ``max_runtime_seconds``,
-    ``failure_limit``, ``pending_limit``, ``title``, ``description``, ``tags``, ``quantities``, ``outcome_constraints``
-    and ``early_stopping``. A cost budget can only be replaced by another cost budget, and no other budget by a cost
-    budget. ``stop`` replaces both of its rules. Outcome constraints can only name metrics that the study measures.
+    ``failure_limit``, ``pending_limit``, ``title``, ``description``, ``tags``, ``quantities``, ``outcome_constraints``,
+    ``early_stopping``, ``noise_std``, ``per_cost`` and ``robust``. A cost budget can only be replaced by another cost
+    budget, and no other budget by a cost budget. ``stop`` replaces both of its rules. Outcome constraints can only name
+    metrics that the study measures.
     Early stopping cannot be removed, and keeps its rule, ``max_steps`` and ``metric``.
     """
 
@@ -348,6 +349,13 @@ class StudyChanges(TypedDict, total=False):
     """The rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``, ``AshaRule(27)`` or
     ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
     ``{"rule": "median", "max_steps": 27}``."""
+    noise_std: SupportsFloat | None
+    """Standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are exact. With None,
+    it is learned."""
+    per_cost: bool
+    """``True`` suggests points by expected gain per cost."""
+    robust: bool
+    """``True`` gives less weight to results that the others contradict, and suggests their points again."""
 
 
 class StudySettings(StudyChanges, total=False):
@@ -370,9 +378,6 @@ class StudySettings(StudyChanges, total=False):
     seed: SupportsIndex | None
     """Studies with the same definition, seed (such as ``1``) and results suggest the same points. With None, the server
     draws a seed."""
-    noise_std: SupportsFloat | None
-    """Standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are exact. With None,
-    it is learned."""
     constraints: Sequence[str]
     """What every point satisfies: strings in Python syntax with the names of parameters, such as
     ``["a + b <= 1", 'kernel == "rbf" or degree <= 3']``. All must hold. Each of these lines is a constraint:
@@ -407,10 +412,6 @@ class StudySettings(StudyChanges, total=False):
     cost: Literal["told", "measured"] | None
     """The source of the metric "cost": ``"told"`` (each result gives it) or ``"measured"`` (the duration of the attempt
     in seconds)."""
-    per_cost: bool
-    """``True`` suggests points by expected gain per cost."""
-    robust: bool
-    """``True`` gives less weight to results that the others contradict, and suggests their points again."""
     plates: Plates | None
     """Batches of trials that share some values, such as ``{"size": 24, "shared": ["temperature"]}``. Results of the
     same plate share an offset, whose size the model learns."""

@@ -320,22 +320,30 @@ class Changing:
             definition.EarlyStopping,
             Field(description="other numbers of the study's rule; rule, max_steps and metric must stay"),
         ] = KEPT,
+        noise_std: Annotated[
+            float, Field(ge=0, description="standard deviation of a result from now on; 0 if results are exact")
+        ] = KEPT,
+        per_cost: Annotated[bool, Field(description="suggest by expected gain per cost, in a study with costs")] = KEPT,
+        robust: Annotated[bool, Field(description="give less weight to results that others contradict")] = KEPT,
         key: Key = None,
     ) -> answers.InfoAnswer:
-        """Change the mixtures, the prior, the baseline, the bounds of metrics or early stopping of a running study, and
-        nothing else. Each argument replaces all former ones; what is left out stays. All results stay; those outside
-        changed mixtures no longer count. Change a belief only for a reason that the user gave or that the results
-        show."""
+        """Change the mixtures, the prior, the baseline, the bounds of metrics, early stopping, noise_std, per_cost or
+        robust of a running study, and nothing else. Each argument replaces all former ones; what is left out stays. All
+        results stay; those outside changed mixtures no longer count. Change a belief only for a reason that the user
+        gave or that the results show."""
         changes: dict[str, Any] = {
             "mixtures": mixtures,
             "prior": prior,
             "baseline": baseline,
             "outcome_constraints": outcome_constraints,
             "early_stopping": early_stopping,
+            "noise_std": noise_std,
+            "per_cost": per_cost,
+            "robust": robust,
         }
         changes = {name: definition.plain(value) for name, value in changes.items() if value is not KEPT}
         if not changes:
-            names = "mixtures, prior, baseline, outcome_constraints or early_stopping"
+            names = "mixtures, prior, baseline, outcome_constraints, early_stopping, noise_std, per_cost or robust"
             raise ValueError(f"{names}: give at least one of them")
         return answers.info(await self._perform(StudyCalls(study).update(**changes), context, key))
 

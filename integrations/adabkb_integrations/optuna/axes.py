@@ -68,6 +68,22 @@ def external(values: Values, distributions: Mapping[str, BaseDistribution]) -> d
     return {name: distributions[name].to_external_repr(value) for name, value in values.items()}
 
 
+def checked(name: str, value: Any, distribution: BaseDistribution) -> Any:
+    """Return a value of the context in the form of Optuna's users.
+
+    Raises:
+        ValueError: the parameter does not have the value.
+    """
+    try:
+        internal = distribution.to_internal_repr(value)
+        is_known = distribution._contains(internal)
+    except (TypeError, ValueError):
+        is_known = False
+    if not is_known:
+        raise ValueError(f"context[{name!r}] is {value!r}, which is no value of {distribution}")
+    return distribution.to_external_repr(internal)
+
+
 def position(space: Space, values: Values) -> Position | None:
     """Return the position of a point, which may have values of further parameters; None if a value is missing or
     outside the space."""

@@ -7,7 +7,7 @@ another branch, the model of the first branch counts it as a failure.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -35,9 +35,14 @@ class Branch:
         return frozenset(self.trials[0].params)
 
     def space(
-        self, names: Container[str], constraints: Sequence[Constraint] = (), periodic: Container[str] = ()
+        self,
+        names: Container[str],
+        constraints: Sequence[Constraint] = (),
+        periodic: Container[str] = (),
+        context: Collection[str] = (),
     ) -> Space:
-        """Return the search space of some of the branch's parameters, with the constraints that name no others.
+        """Return the search space of some of the branch's parameters, with the constraints that name no others. Some of
+        the parameters are given by the ``context``.
 
         Raises:
             ValueError: a constraint names a value that its parameter does not have, no point satisfies all of them, or
@@ -46,7 +51,10 @@ class Branch:
         searched = {name: each for name, each in self.distributions.items() if name in names}
         kept = [each for each in constraints if each.names.keys() <= searched.keys()]
         named = bool(kept)
-        space = Space(tuple(axis(name, each, named=named, periodic=periodic) for name, each in searched.items()))
+        space = Space(
+            tuple(axis(name, each, named=named, periodic=periodic) for name, each in searched.items()),
+            context=frozenset(searched.keys() & context),
+        )
         if not kept:
             return space
         for index, problem in problems([each.text for each in kept], space).items():

@@ -40,10 +40,11 @@ class History:
     def values(self) -> list[tuple[float, ...]]:
         """The objectives of the results that have values and satisfy the constraints; larger is better."""
         others = len(self.goals.signs) - 1
+        bounds = slice(others, others + len(self.goals.constraints))
         return [
             (each.value, *(metric.value for metric in each.metrics[:others]))
             for each in self.results.values()
-            if each.value is not None and all(metric.value >= 0 for metric in each.metrics[others:])
+            if each.value is not None and all(metric.value >= 0 for metric in each.metrics[bounds])
         ]
 
 

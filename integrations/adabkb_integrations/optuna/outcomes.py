@@ -6,6 +6,7 @@ import bisect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
@@ -14,6 +15,11 @@ from adabkb_integrations.model import Position, Result
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.metrics import Measured, Metric
 
+COST = "cost"
+"""User attribute with the cost of a trial."""
+SHORTEST = 1e-6
+"""The minimum measured cost, in seconds."""
+CostSource = Literal["told", "measured"]
 KEPT = "constraints"
 """Attribute in which Optuna stores the return value of ``constraints_func``."""
 
@@ -26,21 +32,44 @@ class Goals:
     """Signs of the objectives: +1 to maximize, -1 to minimize."""
     constraints: tuple[str, ...] = ()
     """Names of the constraints that are modelled: values above 0 violate them."""
+    cost: CostSource | None = None
+    """Where the costs of trials come from; None without costs."""
 
-    def config(self, noises: Sequence[float | None]) -> Config:
-        """Return the configuration of a model, given the noise of each objective."""
+    def config(self, noises: Sequence[float | None], *, per_cost: bool = False) -> Config:
+        """Return the configuration of a model, given the noise of each objective. With ``per_cost``, the search
+        maximizes the gain per cost."""
         each = enumerate(zip(self.signs, noises, strict=True))
         objectives = [Metric(f"objective {index}", goal=sign, noise_std=noise) for index, (sign, noise) in each]
         bounds = [Metric(f"constraint {name}", upper=0.0) for name in self.constraints]
+        costs = [Metric(COST, is_cost=True)] if self.cost else []
         first = objectives[0] if len(objectives) > 1 else None
-        return Config(noise_std=noises[0], objective=first, metrics=(*objectives[1:], *bounds))
+        metrics = (*objectives[1:], *bounds, *costs)
+        return Config(noise_std=noises[0], objective=first, metrics=metrics, per_cost=per_cost)
 
 
-def goals_of(directions: Sequence[StudyDirection], complete: Sequence[FrozenTrial]) -> Goals:
-    """Return the objectives, and the constraints that all complete trials report."""
+def goals_of(
+    directions: Sequence[StudyDirection], complete: Sequence[FrozenTrial], cost: CostSource | None = None
+) -> Goals:
+    """Return the objectives, the constraints that all complete trials report, and the costs."""
     signs = tuple(1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in directions)
     names = set[str].intersection(*(set(constraints(trial)) for trial in complete)) if complete else set[str]()
-    return Goals(signs, tuple(sorted(names)))
+    return Goals(signs, tuple(sorted(names)), cost)
+
+
+def cost_of(trial: FrozenTrial, source: CostSource) -> float:
+    """Return the cost of a finished trial, which is positive; NaN if it is not known.
+
+    Raises:
+        ValueError: the trial has another cost.
+    """
+    if source == "measured":
+        return math.nan if trial.duration is None else max(trial.duration.total_seconds(), SHORTEST)
+    told = trial.user_attrs.get(COST)
+    if told is None:
+        return math.nan
+    if isinstance(told, bool) or not isinstance(told, int | float) or not 0.0 < told < math.inf:
+        raise ValueError(f"trial {trial.number}: the user attribute {COST!r} must be a positive number, not {told!r}")
+    return float(told)
 
 
 def constraints(trial: FrozenTrial) -> Mapping[str, float]:
@@ -71,11 +100,13 @@ class Outcomes:
         values = self._values(trial, counts=not violates)
         if not all(map(math.isfinite, [*values, *bounded])):
             return unknown
+        costs = [Measured(cost_of(trial, self.goals.cost), 0.0)] if self.goals.cost else []
         if violates and not is_modelled:  # as bad as the worst one so far
-            return Result(point, self._finished[0]) if self._finished and not bounded else unknown
+            is_usable = self._finished and not bounded
+            return Result(point, self._finished[0], metrics=tuple(costs)) if is_usable else unknown
         first, *others = values
-        metrics = (*(Measured(value, 0.0) for value in others), *(Measured(-each, 0.0) for each in bounded))
-        return Result(point, first, metrics=metrics)
+        numbers = (*(Measured(value, 0.0) for value in others), *(Measured(-each, 0.0) for each in bounded))
+        return Result(point, first, metrics=(*numbers, *costs))
 
     def _values(self, trial: FrozenTrial, *, counts: bool) -> list[float]:
         """Return the value of a trial for each objective; larger is better.

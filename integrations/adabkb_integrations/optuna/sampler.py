@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -17,12 +18,14 @@ from optuna.samplers._base import _process_constraints_after_trial
 from optuna.trial import FrozenTrial, TrialState
 
 from adabkb_integrations.beliefs import Belief
+from adabkb_integrations.inprocess.held import has_points
 from adabkb_integrations.model import Array, Model, Promise, one_thread
-from adabkb_integrations.optuna.axes import axis, decoded, external
+from adabkb_integrations.optuna.axes import axis, checked, decoded, external, plain
 from adabkb_integrations.optuna.branches import branches
 from adabkb_integrations.optuna.history import SUGGESTED, History, history
 from adabkb_integrations.optuna.known import best_guess, earlier_studies, prior_in
-from adabkb_integrations.optuna.outcomes import goals_of
+from adabkb_integrations.optuna.outcomes import COST, CostSource, cost_of, goals_of
+from adabkb_service.engine.axes import Axis, ChoiceAxis, canonical
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.constraints.grammar import ConstraintError
 from adabkb_service.engine.older import Older
@@ -44,6 +47,9 @@ PERIOD = 10
 MODELS = 64
 """The number of cached models."""
 MAX_OBJECTIVES = 4
+CONTEXT = "adabkb:context"
+"""Attribute with the context of a trial."""
+Context = Mapping[str, Any] | Callable[[FrozenTrial], Mapping[str, Any]]
 ATTEMPTS = 100
 """The maximum number of values drawn for a parameter without a model, until one satisfies the constraints."""
 
@@ -52,8 +58,6 @@ ELSEWHERE = {
     "algorithm": "Optuna has other samplers",
     "baseline": "Optuna has no recommended point besides the best trial",
     "budget": "n_trials and timeout of study.optimize limit the trials",
-    "context": "Optuna asks for the parameters of a trial one by one, and knows no context; minimize does",
-    "cost": "Optuna's trials have no cost; minimize has one",
     "description": "Optuna's studies have user attributes",
     "early_stopping": "Optuna has pruners",
     "failure_limit": "catch of study.optimize decides about failures",
@@ -66,7 +70,6 @@ ELSEWHERE = {
     "objectives": "give directions to optuna.create_study",
     "outcome_constraints": "use constraints_func or, in Optuna 5, trial.set_constraint",
     "pending_limit": "n_jobs of study.optimize limits running trials",
-    "per_cost": "Optuna's trials have no cost; minimize has one",
     "plates": "Optuna's storage has no plates; minimize has them",
     "quantities": "Optuna's studies have user attributes",
     "stop": "a callback of study.optimize can call study.stop()",
@@ -104,6 +107,12 @@ class AdaBKBSampler(BaseSampler):
             for has no effect.
         transfer_from: earlier studies of Optuna, whose complete trials the model uses as far as they agree with the new
             ones. Parameters are the same if their names are. Trials that they get later are not used.
+        cost: the cost of a trial: ``"told"`` by ``trial.set_user_attr("cost", 3.5)`` in the objective, or
+            ``"measured"`` as the trial's duration. The model learns it.
+        per_cost: whether points are chosen by their expected gain per cost. Requires ``cost``.
+        context: the values of parameters that are known before a trial and not chosen, such as ``{"humidity": 0.4}``,
+            or a function that takes the new trial and returns them. ``trial.suggest_float("humidity", 0, 1)`` then
+            returns the value, and the other parameters are chosen for it.
         periodic: names of float parameters whose upper end is the same as the lower one, such as angles.
         robust: whether results that the others contradict get less weight, and their points are suggested again.
         independent_sampler: for parameters without a model: those that no complete trial has, or whose range changes
@@ -112,10 +121,12 @@ class AdaBKBSampler(BaseSampler):
 
     Raises:
         TypeError: an argument does not exist, or has another type.
-        ValueError: ``noise_std`` is negative, a constraint cannot be parsed, or an earlier study has too few trials;
-            or, when sampling, ``noise_std`` has another number of values than the study has objectives, an earlier
-            study has another number of objectives, there are more than four objectives, a belief does not fit its
-            parameter, a parameter cannot be periodic, or no point satisfies the constraints.
+        ValueError: ``noise_std`` is negative, a constraint cannot be parsed, an earlier study has too few trials, or
+            ``per_cost`` is given without ``cost``; or, when sampling, a context value is not one of its parameter,
+            ``noise_std`` has another number of values than the study has objectives, an earlier study has another
+            number of objectives, there are more than four objectives, a belief does not fit its parameter, a parameter
+            cannot be periodic, or no point satisfies the constraints; or, after a complete trial, it has no positive
+            cost.
     """
 
     def __init__(
@@ -129,6 +140,9 @@ class AdaBKBSampler(BaseSampler):
         transfer_from: Sequence[Study] = (),
         periodic: Sequence[str] = (),
         robust: bool = False,
+        cost: CostSource | None = None,
+        per_cost: bool = False,
+        context: Context | None = None,
         independent_sampler: BaseSampler | None = None,
         **others: Never,
     ) -> None:
@@ -146,6 +160,15 @@ class AdaBKBSampler(BaseSampler):
             raise TypeError(f"periodic must be a list of names, such as [{periodic!r}]")
         self._periodic = frozenset(periodic)
         self._robust = robust
+        if cost not in (None, "told", "measured"):
+            raise ValueError(f'cost must be "told" (a user attribute) or "measured" (the duration), not {cost!r}')
+        if per_cost and cost is None:
+            raise ValueError('per_cost also needs cost: "told" (a user attribute) or "measured" (the duration)')
+        if not (context is None or callable(context) or isinstance(context, Mapping)):
+            raise TypeError(f'context must be a dict, such as {{"humidity": 0.4}}, or a function, not {context!r}')
+        self._cost: CostSource | None = cost
+        self._per_cost = per_cost
+        self._context = context
         self._independent_sampler = independent_sampler or RandomSampler(seed=seed)
         self._models: list[Model] = []
         self._knowledge: dict[Hashable, tuple[Prior | None, tuple[Older, ...]]] = {}
@@ -178,10 +201,11 @@ class AdaBKBSampler(BaseSampler):
         self._check_objectives(study)
         if not search_space:
             return {}
+        context = self._context_of(study, trial)
         with self._lock, one_thread():
             while True:
                 others = _others(study, trial)
-                values = self._suggested(study, trial, others, search_space)
+                values = self._suggested(study, trial, others, search_space, context)
                 study._storage.set_trial_system_attr(trial._trial_id, SUGGESTED, values)
                 # Another process may have suggested the same point meanwhile.
                 if not values or _told(_others(study, trial), values) <= _told(others, values):
@@ -192,15 +216,18 @@ class AdaBKBSampler(BaseSampler):
     ) -> Any:
         """Return the middle of the range or, with a belief, the most probable value for the first trial, and the
         independent sampler's value for others: the first one that satisfies the constraints of which all other
-        parameters are known."""
+        parameters are known. A context parameter has its given value."""
         self._check_objectives(study)
+        context = self._context_of(study, trial)
+        if param_name in context:
+            return checked(param_name, context[param_name], param_distribution)
         drawn = (
             self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
             for _ in range(ATTEMPTS)
         )
         value: Any = None
         for value in chain(self._first(param_name, param_distribution) if trial.number == 0 else (), drawn):
-            known = {**trial.params, param_name: value}
+            known = {**context, **trial.params, param_name: value}
             if all(each.holds(known) for each in self._constraints if each.names.keys() <= known.keys()):
                 return value
         return value
@@ -210,10 +237,26 @@ class AdaBKBSampler(BaseSampler):
         self._independent_sampler.before_trial(study, trial)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Store the trial's constraints, and call the independent sampler."""
+        """Store the trial's constraints, check its cost, and call the independent sampler."""
         if self._constraints_func is not None:
             _process_constraints_after_trial(self._constraints_func, study, trial, state)
         self._independent_sampler.after_trial(study, trial, state, values)
+        if state is TrialState.COMPLETE and self._cost == "told" and math.isnan(cost_of(trial, self._cost)):
+            raise ValueError(
+                f'trial {trial.number} has no cost; call trial.set_user_attr("{COST}", ...) in the objective'
+            )
+
+    def _context_of(self, study: Study, trial: FrozenTrial) -> Mapping[str, Any]:
+        """Return the context of a trial, by parameter. It is determined once, and stored."""
+        if self._context is None:
+            return {}
+        kept: Mapping[str, Any] | None = study._storage.get_trial(trial._trial_id).system_attrs.get(CONTEXT)
+        if kept is None:
+            kept = self._context(trial) if callable(self._context) else self._context
+            if not isinstance(kept, Mapping):
+                raise TypeError(f'context() must return a dict, such as {{"humidity": 0.4}}, not {kept!r}')
+            study._storage.set_trial_system_attr(trial._trial_id, CONTEXT, dict(kept))
+        return kept
 
     def _suggested(
         self,
@@ -221,39 +264,46 @@ class AdaBKBSampler(BaseSampler):
         trial: FrozenTrial,
         trials: Sequence[FrozenTrial],
         search_space: Mapping[str, BaseDistribution],
+        context: Mapping[str, Any],
     ) -> dict[str, Any]:
         """Return values by parameter, given the other trials; choices by index. Empty if they should be sampled
         independently."""
-        histories = self._histories(study, trials, search_space)
+        histories = self._histories(study, trials, search_space, context)
         if not histories or (len(histories) > 1 and trial.number % PERIOD == 0):
             return {}
         offers = []
         for each in histories:
-            model = self._model(each)
-            points = model.suggest(each.pending, each.moved)
+            model, within = self._model(each), _within(each, context)
+            points = model.suggest(each.pending, each.moved, within=within if within.fixed else None)
             # If every point of a finite space is taken, a random one is repeated.
-            point = points[0] if points else self._random(each.space, trial.number)
-            offers.append((_rank(each, model.promise(point), histories), decoded(each.space, point)))
+            point = points[0] if points else self._random(within, trial.number)
+            given = plain({name: context[name] for name in within.fixed}, each.branch.distributions)
+            offers.append((_rank(each, model.promise(point), histories), decoded(each.space, point) | given))
         _, values = max(offers, key=lambda offer: offer[0])
         return values
 
     def _histories(
-        self, study: Study, trials: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
+        self,
+        study: Study,
+        trials: Sequence[FrozenTrial],
+        search_space: Mapping[str, BaseDistribution],
+        context: Mapping[str, Any],
     ) -> list[History]:
         """Return the trials from the perspective of each open branch."""
         ordered = _completed(trials) + [each for each in trials if each.state is TrialState.RUNNING]
         histories = []
         for branch in branches(each for each in ordered if each.state is TrialState.COMPLETE):
-            space = branch.space(search_space, self._constraints, self._periodic)
+            space = branch.space(search_space, self._constraints, self._periodic, context.keys())
             if space.dimension:
-                histories.append(history(branch, space, ordered, goals_of(study.directions, branch.trials)))
+                goals = goals_of(study.directions, branch.trials, self._cost)
+                histories.append(history(branch, space, ordered, goals))
         return [each for each in histories if each.left < LEFT]
 
-    def _random(self, space: Space, number: int) -> Array:
+    def _random(self, within: Slice, number: int) -> Array:
         """Return a random point, (d,)."""
-        if space.constraints:
-            return Slice(space, {}).drawn(self._seed, number)
-        return uniforms(self._seed, number, space.dimension)
+        if within.space.constraints or within.fixed:
+            return within.drawn(self._seed, number)
+        return uniforms(self._seed, number, within.space.dimension)
 
     def _check_objectives(self, study: Study) -> None:
         count = len(study.directions)
@@ -287,7 +337,7 @@ class AdaBKBSampler(BaseSampler):
     def _model(self, seen: History) -> Model:
         """Return the model of a branch: the cached one that has learned most of its results, updated."""
         prior, older = self._known(seen)
-        config = seen.goals.config(self._noises or (None,) * len(seen.goals.signs))
+        config = seen.goals.config(self._noises or (None,) * len(seen.goals.signs), per_cost=self._per_cost)
         config = replace(config, prior=prior, older=older, robust=self._robust)
         kept = [each for each in self._models if each.space == seen.space and each.config == config]
         usable = [each for each in kept if each.agrees_with(seen.results)]
@@ -295,6 +345,30 @@ class AdaBKBSampler(BaseSampler):
         self._models = [*(each for each in self._models if each is not model), model][-MODELS:]
         model.learn(seen.results)
         return model
+
+
+def _within(seen: History, context: Mapping[str, Any]) -> Slice:
+    """Return the points of a branch in a context.
+
+    Raises:
+        ValueError: a value is not one of its parameter, or no point in the context satisfies the constraints.
+    """
+    fixed: dict[str, Any] = {}
+    for each in seen.space.axes:
+        if each.name in context:
+            value = checked(each.name, context[each.name], seen.branch.distributions[each.name])
+            fixed[each.name] = _of_axis(each, value, seen.branch.distributions[each.name])
+    within = Slice(seen.space, fixed)
+    if fixed and not has_points(within):
+        raise ValueError("context leaves no point that satisfies the constraints")
+    return within
+
+
+def _of_axis(axis: Axis, value: Any, distribution: BaseDistribution) -> Any:
+    """Return a value as the axis has it: choices may be represented by their indices."""
+    if isinstance(axis, ChoiceAxis):
+        return axis.choices[int(distribution.to_internal_repr(value))]
+    return canonical(axis, value)
 
 
 def _check_others(others: Mapping[str, Any]) -> None:

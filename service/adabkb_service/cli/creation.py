@@ -36,7 +36,7 @@ def _option(what: str, metavar: str | None = None) -> Any:
     return typer.Option(help=what, metavar=metavar, show_default=False)
 
 
-def _other(what: str, metavar: str | None = None, flag: str | None = None) -> Any:
+def other(what: str, metavar: str | None = None, flag: str | None = None) -> Any:
     """An option in the short list at the end of the help."""
     names = () if flag is None else (flag,)
     return typer.Option(*names, help=what, metavar=metavar, show_default=False, rich_help_panel=OTHERS)
@@ -59,25 +59,25 @@ def create_study(
     tolerance: Annotated[float | None, _option("gap at which the study is complete")] = None,
     no_gain_for: Annotated[int | None, _option("stop after this many results without a gain")] = None,
     gap_share_below: Annotated[float | None, _option("stop at this gap, as a share of the range")] = None,
-    lease_seconds: Annotated[float | None, _other("duration of a lease", "SECONDS")] = None,
-    max_attempts: Annotated[int | None, _other("expired leases that fail a trial", "NUMBER")] = None,
-    max_runtime_seconds: Annotated[float | None, _other("time limit of an attempt", "SECONDS")] = None,
-    failure_limit: Annotated[str | None, _other("failures in a row that pause the study, or none", "LIMIT")] = None,
-    pending_limit: Annotated[int | None, _other("maximum number of trials without a result", "NUMBER")] = None,
-    title: Annotated[str | None, _other("what people call the study", "TEXT")] = None,
-    description: Annotated[str | None, _other("what the study is about", "TEXT")] = None,
-    objective: Annotated[list[str] | None, _other("one of several objectives", "JSON")] = None,
-    outcome_constraint: Annotated[list[str] | None, _other("bounds of a metric", "JSON")] = None,
-    mixture: Annotated[list[str] | None, _other("shares of a whole", "JSON")] = None,
-    prior: Annotated[list[str] | None, _other("a belief about the optimum", "NAME=JSON")] = None,
-    baseline: Annotated[list[str] | None, _other("a current setting", "NAME=VALUE")] = None,
-    quantity: Annotated[list[str] | None, _other("label, unit, low, high of value or a metric", "NAME=JSON")] = None,
-    plates: Annotated[str | None, _other("batches of trials that share values", "JSON")] = None,
-    early_stopping: Annotated[str | None, _other("the rule that ends trials early", "JSON")] = None,
-    cost: Annotated[Literal["told", "measured"] | None, _other("source of the cost: told or measured", "WORD")] = None,
-    per_cost: Annotated[bool, _other("suggest by the expected gain per cost", flag="--per-cost")] = False,
-    robust: Annotated[bool, _other("give less weight to contradicted results", flag="--robust")] = False,
-    algorithm: Annotated[str | None, _other("an algorithm with its constants", "JSON")] = None,
+    lease_seconds: Annotated[float | None, other("duration of a lease", "SECONDS")] = None,
+    max_attempts: Annotated[int | None, other("expired leases that fail a trial", "NUMBER")] = None,
+    max_runtime_seconds: Annotated[float | None, other("time limit of an attempt", "SECONDS")] = None,
+    failure_limit: Annotated[str | None, other("failures in a row that pause the study, or none", "LIMIT")] = None,
+    pending_limit: Annotated[int | None, other("maximum number of trials without a result", "NUMBER")] = None,
+    title: Annotated[str | None, other("what people call the study", "TEXT")] = None,
+    description: Annotated[str | None, other("what the study is about", "TEXT")] = None,
+    objective: Annotated[list[str] | None, other("one of several objectives", "JSON")] = None,
+    outcome_constraint: Annotated[list[str] | None, other("bounds of a metric", "JSON")] = None,
+    mixture: Annotated[list[str] | None, other("shares of a whole", "JSON")] = None,
+    prior: Annotated[list[str] | None, other("a belief about the optimum", "NAME=JSON")] = None,
+    baseline: Annotated[list[str] | None, other("a current setting", "NAME=VALUE")] = None,
+    quantity: Annotated[list[str] | None, other("label, unit, low, high of value or a metric", "NAME=JSON")] = None,
+    plates: Annotated[str | None, other("batches of trials that share values", "JSON")] = None,
+    early_stopping: Annotated[str | None, other("the rule that ends trials early", "JSON")] = None,
+    cost: Annotated[Literal["told", "measured"] | None, other("source of the cost: told or measured", "WORD")] = None,
+    per_cost: Annotated[bool, other("suggest by the expected gain per cost", flag="--per-cost")] = False,
+    robust: Annotated[bool, other("give less weight to contradicted results", flag="--robust")] = False,
+    algorithm: Annotated[str | None, other("an algorithm with its constants", "JSON")] = None,
     tag: Annotated[list[str] | None, _option("a tag; may be repeated", "NAME=TEXT")] = None,
     transfer_from: Annotated[list[str] | None, _option("an older study to learn from", "STUDY"), STUDY] = None,
     descriptors: DescriptorTables = None,

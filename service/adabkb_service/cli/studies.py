@@ -16,6 +16,7 @@ from adabkb_client._calls import Steps
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import difference
 from adabkb_service.cli import rows
+from adabkb_service.cli.creation import other
 from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
 from adabkb_service.cli.output import AsJson, fail, in_unit, show, summary
 from adabkb_service.cli.refusals import option_names, refuse
@@ -104,17 +105,13 @@ def update(
     study: StudyId,
     budget: Annotated[str | None, _limit('number of trials, "3 plates" or "cost 50"')] = None,
     tolerance: Annotated[str | None, _limit("gap at which the study is complete")] = None,
-    lease_seconds: Annotated[
-        float | None, typer.Option(help="duration of a lease in seconds", show_default=False)
-    ] = None,
-    max_attempts: Annotated[
-        int | None, typer.Option(help="expired leases that fail a trial", show_default=False)
-    ] = None,
-    max_runtime_seconds: Annotated[str | None, _limit("time limit of an attempt in seconds")] = None,
-    failure_limit: Annotated[str | None, _limit("failures in a row that pause the study")] = None,
-    pending_limit: Annotated[str | None, _limit("maximum number of trials without a result")] = None,
+    lease_seconds: Annotated[float | None, other("duration of a lease", "SECONDS")] = None,
+    max_attempts: Annotated[int | None, other("expired leases that fail a trial", "NUMBER")] = None,
+    max_runtime_seconds: Annotated[str | None, other("time limit of an attempt", "SECONDS")] = None,
+    failure_limit: Annotated[str | None, other("failures in a row that pause the study", "NUMBER")] = None,
+    pending_limit: Annotated[str | None, other("maximum number of trials without a result", "NUMBER")] = None,
     no_gain_for: Annotated[str | None, _limit("stop after this many results without a gain")] = None,
-    gap_share_below: Annotated[str | None, _limit("stop at this gap, as a share of the range")] = None,
+    gap_share_below: Annotated[str | None, other("stop at this gap, as a share of the range", "NUMBER")] = None,
     title: Annotated[str | None, typer.Option(help="what people call the study", show_default=False)] = None,
     description: Annotated[str | None, typer.Option(help="what the study is about", show_default=False)] = None,
     tag: Annotated[
@@ -181,12 +178,15 @@ def update(
         str | None,
         typer.Option(metavar="JSON", help="other settings of the rule; give it once", show_default=False),
     ] = None,
+    noise_std: Annotated[str | None, other("standard deviation of a result; 0 if exact", "NUMBER")] = None,
+    per_cost: Annotated[bool | None, other("suggest by the expected gain per cost")] = None,
+    robust: Annotated[bool | None, other("give less weight to contradicted results")] = None,
     descriptors: DescriptorTables = None,
     as_json: AsJson = False,
 ) -> None:
     """Change the settings of a study, or edit its space.
 
-    What is not given stays, but one stopping rule replaces both. "none" removes a setting, except early stopping.
+    What is not given stays; "none", or --no-robust and --no-per-cost, removes a setting, except early stopping.
     Options from --tag on may be repeated; only --parameter keeps old entries.
 
     \b
@@ -210,6 +210,9 @@ def update(
         "prior": (prior, parse_point),
         "baseline": (baseline, parse_point),
         "outcome_constraints": (outcome_constraint, partial(parse_objects, "--outcome-constraint")),
+        "noise_std": (noise_std, parse),
+        "per_cost": (per_cost, bool),
+        "robust": (robust, bool),
     }
     given = {name: each for name, each in options.items() if each[0] is not None}
     changes: dict[str, Any] = {
@@ -217,7 +220,11 @@ def update(
     }
     rules = {"no_gain_for": no_gain_for, "gap_share_below": gap_share_below}
     if any(rules.values()):
-        changes["stop"] = {name: parse(text) for name, text in rules.items() if text not in (None, NO_LIMIT)} or None
+        # the API replaces both rules
+        now = {} if all(rules.values()) else server.document(StudyCalls(study).info()).get("stop") or {}
+        kept = {name: number for name, number in now.items() if rules[name] is None and number is not None}
+        new = {name: parse(text) for name, text in rules.items() if text not in (None, NO_LIMIT)}
+        changes["stop"] = {**kept, **new} or None
     if parameter is not None:
         changes["parameters"] = list(map(parse_parameter, parameter))
     if descriptors is not None:

@@ -129,8 +129,10 @@ EMPTY: Mapping[str, Callable[[], Any]] = {
     "prior": dict,
     "baseline": dict,
     "outcome_constraints": list,
+    "per_cost": bool,
+    "robust": bool,
 }
-"""The settings of which a study without any has an empty list or object instead of null."""
+"""The settings of which a study without any has an empty list or object, or false, instead of null."""
 
 
 class PatchStudyBody(Changes):
@@ -182,6 +184,16 @@ class PatchStudyBody(Changes):
     early_stopping: Annotated[
         NotNull[EarlyStopping],
         Field(description="edits the rule: the same rule with other settings, except max_steps and metric"),
+    ] = None
+    noise_std: Annotated[
+        NotNegative | None,
+        Field(description="edits the model: standard deviation of a result; 0 if results are exact, null to learn it"),
+    ] = None
+    per_cost: Annotated[
+        bool | None, Field(description="edits the search: whether points are suggested by expected gain per cost")
+    ] = None
+    robust: Annotated[
+        bool | None, Field(description="edits the model: whether a result that others contradict gets less weight")
     ] = None
     catalogues: Annotated[
         NotNull[Annotated[dict[Name, TableChange], Field(max_length=MAX_PARAMETERS), SPARING]],

@@ -19,7 +19,17 @@ from adabkb_service.contract.tables import lightened, with_changes
 from adabkb_service.engine.edited import EditedSpace
 from adabkb_service.engine.space import Space
 
-REPLACED = ("constraints", "mixtures", "prior", "baseline", "outcome_constraints", "early_stopping")
+REPLACED = (
+    "constraints",
+    "mixtures",
+    "prior",
+    "baseline",
+    "outcome_constraints",
+    "early_stopping",
+    "noise_std",
+    "per_cost",
+    "robust",
+)
 """The fields, besides the parameters, that a request may edit, and that an edit replaces as a whole."""
 IN_EVENT = (*REPLACED, "metrics", "budget")
 """The fields, besides the parameters, that the event of an edit may replace. A change of a cost budget is such an edit,

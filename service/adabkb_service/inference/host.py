@@ -390,4 +390,5 @@ def _advanced(model: Model, error: str | None = None) -> Advanced:
         error=error,
         seconds=model.fold_seconds,
         within=model.within,
+        is_plate_over=model.is_plate_over(),
     )

@@ -38,6 +38,8 @@ class Prefetched:
     reached."""
     within: Restriction = UNRESTRICTED
     """The restriction on the points."""
+    is_plate_over: bool = False
+    """As in ``Advanced``."""
 
     def take(
         self,
@@ -57,6 +59,11 @@ class Prefetched:
         """Return the points, however few, if they rest on this event and serve this restriction; otherwise none."""
         return self.points if rests_on == self.rests_on and self._serve(within) else []
 
+    def is_over(self, within: Restriction) -> bool:
+        """Whether the open plate of this restriction has no point left, whatever else a request fixes. Call this only
+        if ``take`` returned points or an empty list."""
+        return self.is_plate_over and within.is_like(self.within)
+
     def _serve(self, within: Restriction) -> bool:
         """Whether the points may serve a request with this restriction. Points that were decided for a new plate also
         serve requests that continue this plate, once its first points are issued. If the plate of the request has no
@@ -71,6 +78,8 @@ class Prefetched:
         """Remove the first ``count`` points, since they were issued. ``rests_on`` is the seq of the event that issued
         the last of them."""
         self.points, self.rests_on, self.asked = self.points[count:], rests_on, max(self.asked - count, 0)
+        if not self.points and (self.within.shared or self.within.plate is not None):
+            self.is_all = False  # the plate has no point left, but another plate may have
 
 
 @dataclass
@@ -220,4 +229,6 @@ class ModelLink:
             self.model_stats = reply.model_stats
         if reply.model_seq == self.study_seq:
             self.rests_on = reply.rests_on
-        self.prefetched = Prefetched(reply.points, reply.rests_on, reply.is_all, reply.asked, reply.within)
+        self.prefetched = Prefetched(
+            reply.points, reply.rests_on, reply.is_all, reply.asked, reply.within, reply.is_plate_over
+        )

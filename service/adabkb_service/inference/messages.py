@@ -57,6 +57,8 @@ class Advanced:
     """Size of all models in the process, in bytes."""
     within: Restriction = UNRESTRICTED
     """The restriction on the points."""
+    is_plate_over: bool = False
+    """Whether the open plate of the restriction has no point left, whatever else a request fixes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,9 +236,17 @@ class Model:
         within = self.within
         if within.plate is None:
             return within.fixed
-        left = Slice(self.dataset.space, within.continued or {})
-        is_over = self.policy.exhausted(self.state, self.dataset.issued_positions(), left, self.dataset.failed_points())
-        return within.fixed if is_over else within.continued
+        return within.fixed if self._has_issued_all(within.continued) else within.continued
+
+    def is_plate_over(self) -> bool:
+        """Whether the open plate has no point left beyond those issued, whatever else a request fixes."""
+        plate = self.within.plate
+        return plate is not None and self._has_issued_all(self.within.continued) and self._has_issued_all(plate)
+
+    def _has_issued_all(self, fixed: Values | None) -> bool:
+        """Whether all points with these values are issued."""
+        within, issued = self._slice(fixed or {}), self.dataset.issued_positions()
+        return self.policy.exhausted(self.state, issued, within, self.dataset.failed_points())
 
     def _next_values(self) -> Values | None:
         """The fixed values of the next point after those decided on."""

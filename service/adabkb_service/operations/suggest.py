@@ -19,7 +19,10 @@ its points:
    each one assuming that those before it are being evaluated, so issuing the first ones leaves the others valid.
    Usually there are enough points, since the model decides on the next ones as soon as it has processed a result.
    Otherwise the request is parked until the model replies, unless its key has a stored answer. The model decides for
-   one set of fixed values at a time, so of several requests that fix different values, each waits for its turn.
+   one set of fixed values at a time, so of several requests that fix different values, each waits for its turn. If a
+   plate has no point left, the points begin the next one. If the budget allows no other plate, such points are not
+   issued. The batch then closes the last plate (``plate_closed``), unless it has points with other values than the
+   request fixes.
 4. ``_issue`` leases the waiting trials to the worker, and records an event for each new point. The transition function
    (``study/transitions.py``) turns the events into rows.
 
@@ -219,13 +222,25 @@ def _issue(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Suggested
     waiting = _waiting(body, draft, within) if draft.study.state == "running" else []
     leased = (leases.lease_again(draft, trial, body.worker, body.lease_seconds) for trial in waiting)
     rows = [as_issued(draft, trial) for trial in leased]
-    rows += [_add(draft, point, body, is_first=not index) for index, point in enumerate(points)]
-    is_over_budget = not rows and _needs_plate_beyond_budget(body, draft, within)
+    begins_beyond = _begins_plate_beyond_budget(draft, points)
+    if not begins_beyond:
+        rows += [_add(draft, point, body, is_first=not index) for index, point in enumerate(points)]
+    is_over_budget = not rows and (begins_beyond or _needs_plate_beyond_budget(body, draft, within))
     lifecycle.update_state(draft)
     is_degraded = any(point.origin == "fallback" for point in points) or draft.study.model_error is not None
     # An answer without trials is not stored under the key, so that a repeated request may get trials.
     answer = _answer(draft.study, rows, body, is_degraded=is_degraded, is_over_budget=is_over_budget)
     return Outcome(answer, is_stored=bool(rows))
+
+
+def _begins_plate_beyond_budget(draft: Draft, points: Points) -> bool:
+    """Return whether points begin a plate that the budget does not allow: the last plate has no point left, at least
+    none with the values that the request fixes."""
+    if not points or plates.can_begin(draft.study):
+        return False
+    open_plate = plates.open_plate(draft.study)
+    number = plates.number_for(draft.study, points[0].parameters, is_new=False)
+    return open_plate is None or number != open_plate.number
 
 
 def _needs_plate_beyond_budget(body: SuggestBody, draft: Draft, within: Slice | None) -> bool:

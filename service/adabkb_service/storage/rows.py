@@ -40,6 +40,7 @@ EventKind = Literal[
     "edited",
     "measured",
     "withdrawn",
+    "plate_closed",
 ]
 
 

@@ -20,7 +20,7 @@ from adabkb_service.inference.restriction import UNRESTRICTED
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
 from adabkb_service.storage.usage import Usage
-from adabkb_service.study import lifecycle
+from adabkb_service.study import lifecycle, plates
 from adabkb_service.study.cached_study import CachedStudy
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Outcome, PointDemand, Request, key_row, stored_answer
@@ -183,9 +183,19 @@ class Batch:
             if not demand.has_fallback and draft.study.model_error is None:
                 raise ModelBusy(draft.study.id)
             points = self.prefetched.valid(rests_on, within)
+        elif self.prefetched.is_over(within):
+            self._close_last_plate()
         if self.prefetched.is_all or len(points) == count:
             return points
         return points + fallbacks(draft.connection, draft.study, count, points, within)
+
+    def _close_last_plate(self) -> None:
+        """Close the last plate, which has places but no point left, if the budget allows no other plate. Then the
+        budget is used up."""
+        study = self.draft.study
+        if study.plate is not None and not plates.can_begin(study):
+            with self.draft.by(None):
+                self.draft.record("plate_closed", {"plate": study.plate["number"]})
 
     def _park(self, pending: PendingRequest, demand: PointDemand) -> None:
         """Park a request until the model replies. If its restriction differs from that of the first parked request, the

@@ -318,8 +318,11 @@ def _edited(rows: Rows, event: EventRow) -> Columns:
     definition = edited(rows.study.definition, event.payload)
     rows.study = replace(rows.study, definition=definition)  # the definition decides which results count
     # the shared values may be outside the new space
-    closed = None if rows.study.plate is None else {**rows.study.plate, "shared": None}
-    return {**_recounted(rows), "model": {**INITIAL_MODEL_STATS, "rests_on": event.seq}, "plate": closed}
+    return {**_recounted(rows), "model": {**INITIAL_MODEL_STATS, "rests_on": event.seq}, **_plate_closed(rows, event)}
+
+
+def _plate_closed(rows: Rows, _: EventRow) -> Columns:
+    return {"plate": None if rows.study.plate is None else {**rows.study.plate, "shared": None}}
 
 
 _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
@@ -332,6 +335,7 @@ _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
     "observed": _observed,
     "failed": _failed,
     "withdrawn": _withdrawn,
+    "plate_closed": _plate_closed,
     "retried": _retried,
     "annotated": _annotated,
     "paused": _paused,

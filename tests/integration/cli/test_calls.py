@@ -163,9 +163,11 @@ def test_attributes_are_set_removed_and_looked_for(study: Study) -> None:
 def test_a_rule_to_stop_is_set_and_removed(study: Study) -> None:
     adabkb("study", "update", study.id, "--no-gain-for", "3")
     assert study.info().stop == {"no_gain_for": 3}
-    adabkb("study", "update", study.id, "--gap-share-below", "0.1", "--no-gain-for", "none")
-    assert study.info().stop == {"gap_share_below": 0.1}
+    adabkb("study", "update", study.id, "--gap-share-below", "0.1")
+    assert study.info().stop == {"no_gain_for": 3, "gap_share_below": 0.1}
     adabkb("study", "update", study.id, "--no-gain-for", "none")
+    assert study.info().stop == {"gap_share_below": 0.1}
+    adabkb("study", "update", study.id, "--gap-share-below", "none")
     assert study.info().stop is None
 
 
@@ -299,6 +301,11 @@ def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
     assert study.info().defaults == {"b": True}
     adabkb("study", "update", study.id, "--constraint", "x <= 2.5", "--constraint", "not (b and x > 1)")
     assert study.info().constraints == ("x <= 2.5", "not (b and x > 1)")
+    adabkb("study", "update", study.id, "--noise-std", "0.5", "--robust")
+    assert (study.info().noise_std, study.info().robust) == (0.5, True)
+    adabkb("study", "update", study.id, "--noise-std", "none", "--no-robust")
+    assert (study.info().noise_std, study.info().robust) == (None, False)
+    assert "--per-cost" in adabkb("study", "update", study.id, "--per-cost", code=1)
     adabkb("study", "update", study.id, "--constraint", "none")
     assert study.info().constraints == ()
     assert "is not a JSON object; give one as in a definition" in adabkb(

@@ -70,6 +70,9 @@ REMOVABLE: dict[str, Any] = {
     "mixtures": [{"parameters": ["a", "b"]}],
     "prior": {"c": {"around": 0.5, "width": 0.25}},
     "baseline": {"c": 0.5},
+    "noise_std": 0.5,
+    "per_cost": True,
+    "robust": True,
 }
 """A value of each setting that a study can lack."""
 LASTING = {"state", "lease_seconds", "max_attempts", "early_stopping", "parameters", "catalogues", "defaults"}
@@ -92,7 +95,8 @@ def by_async_client(url: str, name: str) -> None:
 
 def by_command(url: str, name: str) -> None:
     option = "no_gain_for" if name == "stop" else RENAMED.get(name, name)
-    adabkb("study", "update", "s", f"--{option.replace('_', '-')}", "none", "--url", url)
+    words = [f"--no-{name}"] if REMOVABLE[name] is True else [f"--{option}", "none"]
+    adabkb("study", "update", "s", *(word.replace("_", "-") for word in words), "--url", url)
 
 
 def by_http(url: str, name: str) -> None:
@@ -104,7 +108,7 @@ def test_none_removes_a_setting_and_what_is_not_given_stays(server: str, remove:
     assert PatchStudyBody.model_fields.keys() - LASTING == REMOVABLE.keys()
     space = {name: Float(0, 1) for name in "abc"}
     with Client(server) as client:
-        study = client.create_study("s", space, direction="maximize", metrics=["purity"], **REMOVABLE)
+        study = client.create_study("s", space, direction="maximize", metrics=["purity"], cost="told", **REMOVABLE)
         before = {name: getattr(study.info(), name) for name in REMOVABLE}
         assert all(before.values())
         for name in REMOVABLE:
@@ -133,7 +137,7 @@ def test_every_argument_of_an_update_may_be_left_out_for_the_same_reason(kind: t
 
 
 def test_these_of_them_can_be_changed() -> None:
-    rules = {"outcome_constraints", "early_stopping"}
+    rules = {"outcome_constraints", "early_stopping", "noise_std", "per_cost", "robust"}
     arguments = {"parameters", "catalogues", "defaults", *REPLACED} - rules
     paused = {"state"}
     assert set(StudyChanges.__annotations__) == PatchStudyBody.model_fields.keys() - arguments - paused

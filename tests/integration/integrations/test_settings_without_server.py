@@ -51,7 +51,7 @@ def test_a_robust_search_gives_an_outlier_less_weight() -> None:
 
 
 def test_the_sampler_refuses_each_other_setting_for_the_reason_in_the_table() -> None:
-    assert ELSEWHERE.keys() == {name for name, (_, taken, _) in rows().items() if taken == "no"} | {"fixed", "context"}
+    assert ELSEWHERE.keys() == {name for name, (_, taken, _) in rows().items() if taken == "no"} | {"fixed"}
     for name, reason in ELSEWHERE.items():
         with pytest.raises(TypeError, match=f"AdaBKBSampler takes no {name}: {re.escape(reason)}"):
             AdaBKBSampler(**{name: 1})  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import ManualClock, definition
-from tests.integration.operations.verbs import Ask, Value, change, observe, suggest
+from tests.integration.operations.verbs import Ask, Value, change, get, observe, suggest
 
 X = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
 ASHA = {"rule": "asha", "max_steps": 27}
@@ -95,3 +95,59 @@ def test_a_cost_budget_can_be_raised(database: Database, clock: ManualClock, run
     create(running, definition(id="counted", parameters=X, cost="told", budget=9))
     with pytest.raises(Invalid, match="is a cost, but the budget of this study is not"):
         change(running, "counted", {"budget": {"cost": 5}})
+
+
+def test_noise_can_be_declared_and_learned_again(database: Database, clock: ManualClock, running: Service) -> None:
+    """With exact results, a study of four points ends; with noise, its points may be repeated."""
+    number = [{"name": "n", "kind": "int", "low": 1, "high": 4}]
+    create(running, definition(parameters=number, noise_std=0, seed=1))
+    for _ in range(4):
+        (trial,) = suggest(running, "s", Ask()).view.trials
+        observe(running, "s", Value(trial.parameters["n"] / 4, trial.number))
+    assert suggest(running, "s", Ask()).view.study.reason == "exhausted"
+    found = change(running, "s", {"noise_std": 0.5}).view
+    assert (found.noise_std, found.state) == (0.5, "running")
+    again = suggest(running, "s", Ask()).view.trials
+    assert [trial.origin for trial in again] == ["policy"]
+    assert change(running, "s", {"noise_std": 0.5}).view.revision == get(running, "s").revision, "nothing changes"
+    assert_log_is_complete(database, clock, running)
+    version = get(running, "s").space_version or 1
+    assert change(running, "s", {"noise_std": None}).view.noise_std is None
+    assert change(running, "s", {"noise_std": 0.0}).view.noise_std == 0.0, "exact results are not unknown noise"
+    assert get(running, "s").space_version == version + 2
+
+
+def test_points_are_chosen_by_cost_and_outliers_doubted_from_a_change_on(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    """The next points are those of a study that was created with the setting, with the same results."""
+    changes: dict[str, Any] = {"per_cost": True, "robust": True}
+    for study, more in (("s", {}), ("plain", {}), ("other", changes)):
+        create(running, definition(id=study, parameters=X, cost="told", seed=1, **more))
+        for step, x in enumerate((0.1, 0.3, 0.35, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.2)):
+            value = 9.0 if step == 3 else 10 * (x - 0.8) ** 2
+            observe(running, study, Value(value, parameters={"x": x}, metrics={"cost": 1 + 50 * x}))
+    found = change(running, "s", changes).view
+    assert (found.per_cost, found.robust) == (True, True)
+    points = {
+        study: [trial.parameters["x"] for trial in suggest(running, study, Ask(3)).view.trials]
+        for study in ("s", "plain", "other")
+    }
+    assert points["s"] == points["other"] != points["plain"]
+    assert_log_is_complete(database, clock, running)
+    back = change(running, "s", {"per_cost": False, "robust": False}).view
+    assert (back.per_cost, back.robust) == (False, False)
+
+
+def test_changes_that_make_no_sense_are_refused(running: Service) -> None:
+    create(running, definition(parameters=X))
+    assert "also needs the field cost" in refusals(running, {"per_cost": True})["/per_cost"]
+    goals = [{"metric": name, "direction": "minimize"} for name in ("heat", "noise")]
+    for study, more, field in (
+        ("goals", {"objectives": goals, "direction": None}, "noise_std"),
+        ("paper", {"algorithm": {"profile": "paper"}}, "robust"),
+    ):
+        create(running, definition(id=study, parameters=X, **more))
+        with pytest.raises(Invalid) as refused:
+            change(running, study, {field: 1.0 if field == "noise_std" else True})
+        assert [each.pointer for each in refused.value.errors] == [f"/{field}"]

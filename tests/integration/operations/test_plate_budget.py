@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from adabkb_service.contract.answers import Trial
 from adabkb_service.contract.requests import PatchStudyBody, SuggestBody
 from adabkb_service.errors import Invalid, StudyComplete
 from adabkb_service.operations.data.export import json_lines
@@ -21,6 +23,7 @@ from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.test_plates import (
     CONTROL,
+    HEAT,
     PARAMETERS,
     SIZE,
     asked,
@@ -94,6 +97,100 @@ def test_no_plate_is_begun_beyond_the_budget_while_the_last_one_has_room(running
     assert sorted(str(trial.plate) for trial in rest) == ["2", "2", "2", "None"]
     with pytest.raises(StudyComplete):
         queue(running, "s", cool, plate="open")
+
+
+NUMBER = {"name": "n", "kind": "int", "low": 1, "high": 3}
+"""With ``HEAT``, a plate has three points, but four places."""
+
+
+def with_small_plates() -> Any:
+    return with_budget(parameters=[HEAT, NUMBER], noise_std=0, seed=2)
+
+
+def observe_all(running: Service, trials: Sequence[Trial]) -> None:
+    for trial in trials:
+        observe(running, "s", Value(trial.parameters["heat"] / 100 + trial.parameters["n"], trial.number))
+
+
+def closed(running: Service) -> list[int]:
+    """The plates that were closed, according to the log."""
+    lines = map(json.loads, json_lines(running, "s"))
+    return [line["payload"]["plate"] for line in lines if line.get("kind") == "plate_closed"]
+
+
+@pytest.mark.parametrize("counts", [[1] * 6, [2] * 4, [4] * 3, [1, 3, 3, 3]])
+def test_the_budget_is_used_up_when_the_last_plate_has_no_points_left(
+    database: Database, clock: ManualClock, running: Service, counts: list[int]
+) -> None:
+    create(running, with_small_plates())
+    issued: list[int | None] = []
+    for count in counts:
+        trials = asked(running, count)
+        assert trials, "a plate without points does not stop the study"
+        issued += [trial.plate for trial in trials]
+        observe_all(running, trials)
+    assert issued == [1, 1, 1, 2, 2, 2]
+    answer = suggest(running, "s", Ask()).view
+    assert closed(running) == [2]
+    assert (answer.trials, answer.reason, answer.study.state) == ([], "budget", "complete")
+    set_budget(running, {"plates": 3})
+    assert_log_is_complete(database, clock, running)
+    assert {trial.plate for trial in asked(running, 4)} == {3}
+
+
+def test_the_next_plate_begins_while_trials_of_one_without_points_left_are_open(running: Service) -> None:
+    create(running, with_small_plates())
+    assert [trial.plate for _ in range(6) for trial in asked(running, 1)] == [1, 1, 1, 2, 2, 2]
+
+
+def test_a_plate_without_points_is_closed_once_and_the_study_ends_with_its_last_result(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    create(running, with_small_plates())
+    observe_all(running, asked(running, 4))
+    open_trials = asked(running, 4) + asked(running, 4)
+    services = [Service(database, clock=clock) for _ in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        answers = list(pool.map(lambda service: suggest(service, "s", Ask()).view, services))
+    assert [(answer.trials, answer.reason, answer.study.state) for answer in answers] == [([], "budget", "running")] * 3
+    assert closed(running) == [2]
+    restarted = Service(database, clock=clock)
+    observe_all(restarted, open_trials)
+    assert (get(restarted, "s").state, get(restarted, "s").reason) == ("complete", "budget")
+    set_budget(restarted, {"plates": 3})
+    assert_log_is_complete(database, clock, restarted)
+
+
+def test_a_plate_is_closed_when_it_has_no_point_left_in_any_context(
+    database: Database, clock: ManualClock, running: Service
+) -> None:
+    number = {**NUMBER, "high": 2}
+    who = {"name": "who", "kind": "categorical", "choices": ["A", "B"], "context": True}
+    plates, parameters = {"size": 6, "shared": ["heat"]}, [HEAT, number, who]
+    create(running, definition(parameters=parameters, plates=plates, budget={"plates": 1}, noise_std=0, seed=2))
+    for name in "AB":
+        trials = suggest(running, "s", Ask(3, context={"who": name})).view.trials
+        assert [trial.plate for trial in trials] == [1, 1]
+        observe_all(running, trials)
+        answer = suggest(running, "s", Ask(context={"who": name})).view
+        expected = ("no_plate_left", "running", []) if name == "A" else ("budget", "complete", [1])
+        assert (answer.reason, answer.study.state, closed(running)) == expected
+    set_budget(running, {"plates": 2})
+    assert_log_is_complete(database, clock, running, context={"who": "A"})
+
+
+@pytest.mark.parametrize("kind", [True, "measured"])
+def test_a_plate_stays_open_while_another_context_may_have_points(running: Service, kind: bool | str) -> None:
+    room = {"name": "room", "kind": "float", "low": 0, "high": 1, "context": kind}
+    create(running, with_budget(1, parameters=[HEAT, NUMBER, room], noise_std=0, seed=2))
+    known = {"room": 0.1}
+    for trial in suggest(running, "s", Ask(4, context=known)).view.trials:
+        told = known if kind == "measured" else None
+        observe(running, "s", Value(1.0, trial.number, parameters=told))
+    answer = suggest(running, "s", Ask(context=known)).view
+    assert (answer.trials, answer.reason, answer.study.state) == ([], "no_plate_left", "running")
+    (last,) = suggest(running, "s", Ask(context={"room": 0.9})).view.trials
+    assert (last.plate, get(running, "s").reason, closed(running)) == (1, "budget", [])
 
 
 def test_a_plate_begun_early_leaves_its_places_empty(running: Service) -> None:

@@ -251,7 +251,7 @@ class Ledger:
         used = len(self.trials) - (saved and saved / self.definition["early_stopping"]["max_steps"])
         if number != len(self.trials) + 1:
             self.faults.append(f"event {event.seq} adds trial {number} to a study with {len(self.trials)} trials")
-        if budget is not None and used > budget - 1:
+        if isinstance(budget, int) and used > budget - 1:
             self.faults.append(f"event {event.seq} adds trial {number} to a budget of {budget}")
         parameters = event.payload["parameters"]
         self.trials[number] = TrialRow.new(self.study_id, number, parameters, event.created_at, **values)

@@ -109,8 +109,8 @@ def without_lease(row: TrialRow) -> TrialRow:
 def test_all_event_kinds_give_the_same_rows_in_three_ways(
     database: Database, running: Service, clock: ManualClock
 ) -> None:
-    """Besides the busy study: one that ends and whose model fails and recovers, one that is edited, and one with a
-    partial result."""
+    """Besides the busy study: one that ends and whose model fails and recovers, one that is edited, one with a
+    partial result, and one whose last plate has no point left."""
     busy_study(running, clock)
     create(running, definition(id="ends", algorithm={"profile": "paper", "outputs": "raw"}))
     for _ in range(2):
@@ -131,7 +131,14 @@ def test_all_event_kinds_give_the_same_rows_in_three_ways(
     for told in ({"metrics": {"mass": 1.0}, "partial": True}, {"value": 0.5, "partial": True}):
         observe(running, "parts", PointValueBody.model_validate({"parameters": {"x": 0, "y": 1}, **told}))
     correct(running, "parts", 1, {"value": 0.25})
-    kinds = [check(database, study) for study in ("ends", "edited", "parts")]
+    two = [{"name": name, "kind": "int", "low": 1, "high": 2} for name in ("a", "b")]
+    plates = {"plates": {"size": 3, "shared": ["a"]}, "budget": {"plates": 1}, "noise_std": 0}
+    create(running, definition(id="plate", parameters=two, **plates))
+    for number in (1, 2):
+        suggest(running, "plate", Ask())
+        observe(running, "plate", Value(1.0, number))
+    suggest(running, "plate", Ask())
+    kinds = [check(database, study) for study in ("ends", "edited", "parts", "plate")]
     assert check(database).union(*kinds) == set(get_args(EventKind))
 
 

@@ -345,6 +345,8 @@ def _change(study: answers.Study, event: Event, trials: Mapping[int, int]) -> st
     match event.kind:
         case "updated":
             return f"Changed: {changed(payload['changes'], study.quantities)}"
+        case "plate_closed":
+            return f"Plate {payload['plate']} ended with free places: it had no unused conditions left"
         case "failed" | "released" | "retried" | "withdrawn":
             return f"Trial {event.trial} {OF_TRIALS[event.kind]}"
         case "corrected":

@@ -40,6 +40,7 @@ CHANGES: tuple[EventKind, ...] = (
     "withdrawn",
     "paused",
     "resumed",
+    "plate_closed",
     "completed",
 )
 """Kinds of events that a report lists as changes."""

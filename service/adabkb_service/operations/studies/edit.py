@@ -81,8 +81,7 @@ def edit(
     changes = _checked_changes(before, new, catalogues or {})
     new_stored = {each["name"]: each for each in lightened(list(new.values()))}
     stored = definition.model_dump(mode="json")
-    # A field that is empty may be absent.
-    rules = {name: value for name, value in replaced.items() if not _is_same(value or None, stored.get(name) or None)}
+    rules = {name: value for name, value in replaced.items() if not _is_same(_given(value), _given(stored.get(name)))}
     is_same_space = not changes and not rules and _is_same(_bare(before | new_stored), _bare(before))
     if is_same_space and _is_same(definition.defaults | dict(defaults or {}), definition.defaults):
         _reword(draft, before, new_stored)
@@ -102,6 +101,11 @@ def edit(
     event["defaults"] = _checked_defaults(after, event["defaults"], new.keys() - before.keys())
     draft.record("edited", event)
     withdraw_out_of_space_trials(draft)
+
+
+def _given(value: Any) -> Any:
+    """Return the value of a field; None if it is empty or false, since such a field may be absent."""
+    return None if value is False or value in ([], {}) else value
 
 
 def _check_bounds(definition: StoredDefinition, rules: Fields) -> None:
@@ -274,7 +278,8 @@ def _field_errors(
 ) -> Iterator[FieldError]:
     """Yield the errors of the edited space, each at a field of the request."""
     for field_error in error.errors(include_url=False, include_input=False):
-        field, *path = field_error["loc"]
+        # An error of several fields names the one that does not fit.
+        field, *path = field_error["loc"] or (field_error.get("ctx", {})["field"],)
         words, place = sentence(field_error), ""
         if field in rules:
             yield FieldError(json_pointer(field, *path), words, field_error["type"])

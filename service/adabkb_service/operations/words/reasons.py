@@ -15,7 +15,7 @@ REASONS: Mapping[str, str] = {
     "paused": "Paused: no new trials are issued. Results are still accepted.",
     "fixed_exhausted": "All conditions with these fixed values have been issued.",
     "plate_full": "The plate is full. The next request begins a new one.",
-    "no_plate_left": "The budget allows no other plate. The last plate still has room for trials with its values.",
+    "no_plate_left": "The budget allows no other plate. The last plate has room for other trials with its values.",
 }
 """Why there are no new points, or fewer than requested."""
 LATE = "max_attempts"

@@ -26,6 +26,7 @@ const KINDS = [
   "measured",
   "model_failed",
   "model_recovered",
+  "plate_closed",
   "stopped",
   "edited",
 ];
@@ -149,6 +150,7 @@ const SENTENCES = {
   stopped: (payload) => `was stopped at step ${payload.step}${because(payload.reason)}`,
   edited: (payload) => `The parameters or rules were edited, version ${payload.version}`,
   model_recovered: () => "The model works again",
+  plate_closed: (payload) => `Plate ${payload.plate} ended with free places: it had no unused conditions left`,
 };
 
 const OF_TRIALS = new Set([

@@ -308,6 +308,9 @@ def test_bounds_and_early_stopping_of_a_running_study_are_changed(server: str) -
             assert "outcome_constraints" not in changed
             assert changed["early_stopping"]["min_steps"] == 3
             assert "max_steps" in await agent.refusal("update", study="s", early_stopping={**rule, "max_steps": 99})
+            assert "also needs the field cost" in await agent.refusal("update", study="s", per_cost=True)
+            changed = await agent.call("update", study="s", noise_std=0, robust=True)
+            assert (changed["noise_std"], changed["robust"]) == (0, True)
 
     asyncio.run(session())
 
