@@ -16,6 +16,7 @@ import { counted, expected, figure, inUnit, measured, numbered, ofInterval, show
  * @property {ShownStudy} study
  * @property {import("./scale.js").Scale[]} scales
  * @property {number} count of its results
+ * @property {string} cursor of the first event that is not shown
  * @property {[number, number][]} records without those that the other results contradict
  * @property {boolean} isDoubted whether the best result is doubtful
  * @property {{ count: number, mean: number } | null} repeated the results at the point of the best one
@@ -27,16 +28,13 @@ import { counted, expected, figure, inUnit, measured, numbered, ofInterval, show
 
 /** A study with its progress, or with the error if it cannot be read.
  * @param {string} id
+ * @param {StudyData} data
  * @returns {Promise<Either>}
  */
-export async function compared(id) {
-  const data = new StudyData(id);
+export async function compared(id, data = new StudyData(id)) {
   try {
-    const [study, scales, progress] = await Promise.all([
-      data.study(),
-      data.axes(),
-      call("GET", `${data.page}/progress.json`),
-    ]);
+    const progress = await call("GET", `${data.page}/progress.json`); // before the others: it has the cursor
+    const [study, scales] = await Promise.all([data.study(), data.axes()]);
     const doubted = await data.doubted();
     const best = (await data.assessment().catch(() => null))?.progress;
     const [isDoubted, repeated] = [best?.is_doubted ?? false, best?.measured ?? null];
@@ -55,14 +53,22 @@ export async function compared(id) {
   }
 }
 
+/** Name the studies by their titles; studies with the same title also by their IDs.
+ * @param {Compared[]} readable
+ */
+export function name(readable) {
+  const titles = readable.map(({ id, study }) => study.title || id);
+  for (const [i, each] of readable.entries()) {
+    const isUnique = titles.indexOf(titles[i]) === titles.lastIndexOf(titles[i]);
+    each.name = isUnique ? titles[i] : `${titles[i]} (${each.id})`;
+  }
+}
+
 /** The charts of these studies, in the order in which they were chosen.
  * @param {Either[]} all
  */
 export function comparisonCharts(all) {
   const readable = all.filter((each) => each.error === undefined);
-  const titles = readable.map(({ name }) => name);
-  for (const each of readable)
-    if (titles.filter((title) => title === each.name).length > 1) each.name = `${each.name} (${each.id})`;
   return [progress, points, volume, curves, importance, slice].map((chart) => chart(all, readable));
 }
 

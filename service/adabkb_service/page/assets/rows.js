@@ -1,15 +1,30 @@
-// The table of results: a row becomes a form where its result is corrected, excluded or entered.
+// The table of results: a row becomes a form where its result is corrected, excluded or entered. The table follows the
+// log, but does not move under a person who is typing.
 
 import { StudyData } from "./data.js";
 import { around, byId, dataOf, every, holder, ifThere, made, one } from "./elements.js";
+import { fieldsOf } from "./forms.js";
 import { takeTables } from "./paste.js";
+import { say } from "./toasts.js";
+import { counted } from "./words.js";
 
 const FORM = "row-form";
+const SETTLE_MILLISECONDS = 600; // after an event, for related ones
+const MIN_MILLISECONDS = 3000; // between two times that the table is read because of events
 /** @type {{ row: HTMLTableRowElement, before: [Element, Node[]][], below: HTMLElement } | null} */
 let editor = null; // the edited row, its former cells, and the row with the buttons
 /** @type {XMLHttpRequest | null} */
 let asked = null; // the pending request of a person for another part of the table
 let isStale = false; // whether the table has changed since, and still has to be read
+/** @type {number[]} */
+let unread = []; // numbers of the events with results that the table does not show
+/** @type {number | null} */
+let reading = null; // the timer
+let readAt = 0;
+/** What a person has typed into a row, while the table is read.
+ * @type {{ name: string, isNew: boolean, values: (string | boolean)[] } | null}
+ */
+let typed = null;
 
 /** An input in a cell or below the row, which belongs to the form.
  * @param {string} name
@@ -142,6 +157,71 @@ function leave() {
   if (isStale) readAnew();
 }
 
+/** The name of a row: the number of its trial or of its result.
+ * @param {HTMLTableRowElement} row
+ */
+const nameOf = (row) => row.cells[0].textContent.trim();
+
+/** Whether a person is typing into the table or its filter, so that the table must not move. */
+const isHeld = () => editor !== null || document.activeElement?.closest(".filters") != null;
+
+/** The study has changed: read the table again, but not too often.
+ * @param {StudyEvent} [event] what has changed, if this is known
+ */
+export function changed(event) {
+  if (event?.kind === "observed") unread.push(event.seq);
+  if (reading !== null) return;
+  reading = setTimeout(
+    () => {
+      [reading, readAt] = [null, Date.now()];
+      if (editor?.below.querySelector("[aria-busy]"))
+        isStale = true; // it is this row that changes
+      else if (isHeld()) tellNews();
+      else readAnew();
+    },
+    Math.max(SETTLE_MILLISECONDS, readAt + MIN_MILLISECONDS - Date.now()),
+  );
+}
+
+/** Say that the table has changed, with a button that shows the changes. */
+function tellNews() {
+  isStale = true;
+  const news = byId("news", HTMLElement);
+  one(news, "span", HTMLElement).textContent = unread.length ? counted(unread.length, "new result") : "New changes";
+  news.hidden = false;
+}
+
+/** Show the changes. What a person has typed into a row stays. */
+function show() {
+  if (editor) {
+    const values = fieldsOf(byId(FORM, HTMLFormElement)).map(inputOf);
+    typed = { name: nameOf(editor.row), isNew: "trial" in editor.row.dataset, values };
+  }
+  leave();
+}
+
+/** @type {(field: Field) => string | boolean} */
+const inputOf = (field) => (isBox(field) ? field.checked : field.value);
+/** @type {(field: Field) => field is HTMLInputElement} */
+const isBox = (field) => field instanceof HTMLInputElement && field.type === "checkbox";
+
+/** Open the row again into which a person has typed. */
+function typeAgain() {
+  if (!typed) return;
+  const { name, isNew, values } = typed;
+  typed = null;
+  const row = every(document, "#rows tbody tr", HTMLTableRowElement).find((each) => nameOf(each) === name);
+  if (!row?.querySelector("[data-edit]") || "trial" in row.dataset !== isNew) {
+    const told = values.filter((each) => typeof each === "string" && each !== "").join(", ");
+    say(`Trial ${name} has changed.${told && ` Your input was not stored: ${told}`}`);
+    return;
+  }
+  begin(row);
+  for (const [i, field] of fieldsOf(byId(FORM, HTMLFormElement)).entries())
+    if (isBox(field)) field.checked = values[i] === true;
+    else field.value = String(values[i]);
+}
+
 function readAnew() {
   isStale = false;
   document.body.dispatchEvent(new CustomEvent("trials-changed", { bubbles: true }));
@@ -166,7 +246,7 @@ document.addEventListener("keydown", (event) => {
 for (const name of /** @type {const} */ (["htmx:beforeRequest", "htmx:beforeSwap"])) {
   document.addEventListener(name, (event) => {
     if (!editor || event.detail.requestConfig.elt.id !== "rows") return;
-    isStale = true;
+    tellNews();
     event.preventDefault();
   });
 }
@@ -181,9 +261,14 @@ document.addEventListener("htmx:beforeSend", (event) => {
   });
 });
 document.addEventListener("htmx:afterSettle", ({ target }) => {
-  const isNew = target instanceof Element && target.id === "rows"; // only the new element handles events
-  if (isNew && isStale && !asked && !editor) readAnew();
+  if (!(target instanceof HTMLElement && target.id === "rows")) return;
+  const shown = Number(target.dataset.revision);
+  unread = unread.filter((each) => each > shown);
+  byId("news", HTMLElement).hidden = true;
+  typeAgain();
+  if (isStale && !asked && !editor) readAnew(); // only the new element handles events
 });
+one(byId("news", HTMLElement), "button", HTMLElement).addEventListener("click", show);
 document.addEventListener("htmx:confirm", (event) => {
   if (!asked || event.detail.elt.id !== "rows") return;
   isStale = true;
