@@ -134,6 +134,31 @@ def test_results_of_different_quantities_have_different_axes(browser: Browser, s
         expect(page.get_by_role("row", name="A yield")).to_contain_text("open")
 
 
+def test_studies_with_two_objectives_have_their_compromises_and_their_progress_in_words(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    goals = [{"metric": name, "direction": "maximize", "reference": 0} for name in ("y", "purity")]
+    quantities = {"y": {"label": "Yield", "unit": "%"}}
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    definition = {"id": "goals", "title": "Yield and purity", "objectives": goals, "quantities": quantities}
+    checked(api.post("/v1/studies", json={**definition, "parameters": parameters}))
+    for x, y, purity in ((0.1, 40, 90), (0.2, 30, 80), (0.9, 80, 70)):
+        metrics = {"y": y, "purity": purity}
+        checked(api.post("/v1/studies/goals/observe", json={"parameters": {"x": x}, "metrics": metrics}))
+    words = "2 better compromises so far, the last one with result 3"
+    with tab(browser, site) as page:
+        page.goto("/compare?study=goals")
+        drawn(page, "volume")
+        row = page.get_by_role("row", name="Yield and purity")
+        expect(row).to_contain_text("2 best compromises: Yield 40 to 80\N{NO-BREAK SPACE}%, purity 70 to 90")
+        expect(row).to_contain_text(words)
+        expect(row.get_by_role("cell")).to_have_count(4)  # without a bound on what is better than the best result
+        expect(page.locator("#volume-said")).to_contain_text(f"Yield and purity: {words}")
+        expect(page.locator("#progress")).to_be_hidden()
+        page.goto("/compare?study=goals&study=first")
+        drawn(page, "volume", "progress")
+
+
 @pytest.mark.long
 def test_metrics_and_parameters_are_named_by_their_labels(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [

@@ -4,9 +4,11 @@
 import { root } from "./calls.js";
 import { keepChoices } from "./chosen.js";
 import { compared, comparisonCharts, name, titlesOf } from "./comparison-charts.js";
+import { progressOf, rangesOf } from "./compromises.js";
 import { byId, every, made, one } from "./elements.js";
+import { STATES } from "./states.js";
 import { listen } from "./stream.js";
-import { expected, figure, inPoints, meanOf, measured, ofInterval } from "./words.js";
+import { counted, expected, figure, inPoints, meanOf, measured, ofInterval } from "./words.js";
 
 /** The maximum number of studies that the page follows: browsers have six connections to a server, for all tabs. */
 const MAX_FOLLOWED = 3;
@@ -15,9 +17,6 @@ const MIN_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
 
 const chosen = every(document, "#compare [name=study]:checked", HTMLInputElement).map((each) => each.value);
-
-/** @type {Record<string, string>} */
-const STATES = { running: "open", paused: "paused", ending: "ending", complete: "complete" };
 
 /** The goal of a study, in words.
  * @param {ShownStudy} study
@@ -36,6 +35,19 @@ function bestOf({ study: { best, quantity }, repeated }) {
   if (!best) return "–";
   if (!repeated) return measured(best.value, quantity);
   return `${meanOf(repeated.mean, quantity)}, mean of ${repeated.count}`;
+}
+
+/** The best compromises of a study with several objectives, as on its page, and how they became better.
+ * @param {import("./comparison-charts.js").Compared} each
+ */
+function compromisesOf({ study: { quantities = {} }, front }) {
+  if (!front?.observed.length) return ["–"];
+  const { observed, objectives } = front;
+  const progress = progressOf(front);
+  return [
+    `${counted(observed.length, "best compromise")}: ${rangesOf(objectives, observed, quantities)}`,
+    ...(progress ? [" ", made("small", {}, progress)] : []),
+  ];
 }
 
 /** List the studies with their outcomes.
@@ -64,8 +76,8 @@ function list(all) {
       made("td", { className: "num" }, figure(count, 9)),
       made(
         "td",
-        { className: "num strong" },
-        bestOf(each),
+        { className: study.objectives?.length ? "num several" : "num strong" },
+        ...(study.objectives?.length ? compromisesOf(each) : [bestOf(each)]),
         ...(each.now
           ? [" ", made("small", {}, `now ${expected(ofInterval(each.now, study.algorithm), quantity)} expected`)]
           : []),
@@ -121,9 +133,11 @@ const all = await Promise.all(chosen.map((id) => compared(id)));
 const readable = all.filter((each) => each.error === undefined);
 name(readable);
 list(all);
-if (readable.length && readable.every((each) => each.study.objectives?.length)) {
+const several = readable.filter((each) => each.study.objectives?.length);
+if (several.length) byId("volume", HTMLElement).hidden = false;
+if (several.length && several.length === readable.length) {
   byId("progress", HTMLElement).hidden = true; // they have no single best result
-  byId("volume", HTMLElement).hidden = false;
+  byId("compared", HTMLElement).classList.add("no-gap"); // nor a bound on what is better than it
 }
 const select = byId("slice-parameter", HTMLSelectElement);
 for (const [name, title] of titlesOf(readable)) select.add(new Option(title, name));

@@ -3,6 +3,7 @@
 import { call } from "./calls.js";
 import { messageOf } from "./caught.js";
 import { apart, Chart, colours, common, numbers } from "./charts.js";
+import { progressOf } from "./compromises.js";
 import { StudyData } from "./data.js";
 import { byId } from "./elements.js";
 import { aboutCell, cloud, improving } from "./history.js";
@@ -21,6 +22,7 @@ import { counted, expected, figure, inUnit, measured, numbered, ofInterval, show
  * @property {boolean} isDoubted whether the best result is doubtful
  * @property {{ count: number, mean: number } | null} repeated the results at the point of the best one
  * @property {Recommendation["model"]} now the recommended point in the latest context, if the best point depends on one
+ * @property {Front | null} front the best compromises of a study with several objectives
  * @property {undefined} [error]
  */
 /** @typedef {{ id: string, error: string }} Unread */
@@ -44,7 +46,8 @@ export async function compared(id, data = new StudyData(id)) {
           () => null,
         )
       : null;
-    const found = { id, name: study.title || id, data, study, scales, ...progress, isDoubted, repeated, now };
+    const front = study.objectives?.length ? await data.front().catch(() => null) : null; // without the model, none
+    const found = { id, name: study.title || id, data, study, scales, ...progress, isDoubted, repeated, now, front };
     if (!progress.records.some((/** @type {[number, number]} */ [seq]) => doubted.has(seq))) return found;
     const better = improving(study, progress.records, (await data.history()).results, doubted);
     return { ...found, records: better.map(({ seq, value }) => [seq, value]) };
@@ -180,7 +183,8 @@ function inPanels(option, of) {
 function said(all, drawn, more = []) {
   const parts = [counted(drawn.length, "study").replace("studys", "studies")];
   parts.push(...more);
-  const others = all.filter((each) => !drawn.some(({ id }) => id === each.id)).map((each) => each.id);
+  const left = all.filter((each) => !drawn.some(({ id }) => id === each.id));
+  const others = left.map((each) => (each.error === undefined ? each.name : each.id));
   if (others.length) parts.push(`not drawn: ${others.join(", ")}`);
   return `${parts.join("; ")}.`;
 }
@@ -345,13 +349,14 @@ function volume(all, readable) {
     const differ =
       new Set(references).size > 1 ? ["their reference points differ, so the heights cannot be compared"] : [];
     const drawn = having.map(({ each }) => each);
+    const told = having.map(({ each, front }) => `${each.name}: ${progressOf(front)}`);
     return {
       option,
       header: ["study", "result", "hypervolume"],
       rows: having.flatMap(({ each, front }) =>
         front.history.map(({ observation, hypervolume }) => [each.id, observation, hypervolume]),
       ),
-      said: said(all, drawn, differ),
+      said: said(all, drawn, [...told, ...differ]),
     };
   });
 }

@@ -102,10 +102,12 @@ async function recommend() {
   const table = byId("recommendation", HTMLTableElement);
   const { model, observed, reason } = await data.recommendation();
   const shortcoming = byId("shortcoming", HTMLElement);
-  const few = reason === "too_few_results" ? await data.tooFew() : "";
-  shortcoming.textContent = few || (JSON.parse(dataOf(shortcoming, "reasons"))[reason ?? ""] ?? "");
+  const mayBeFew = reason === "too_few_results" || reason === "nothing_feasible";
+  const few = mayBeFew ? await data.tooFew() : "";
+  const why = reason === "too_few_results" && few ? "" : JSON.parse(dataOf(shortcoming, "reasons"))[reason ?? ""];
+  shortcoming.textContent = [why, few].filter(Boolean).join(" ");
   shortcoming.hidden = shortcoming.textContent === "";
-  byId("best", HTMLElement).classList.toggle("without-model", reason === "too_few_results");
+  byId("best", HTMLElement).classList.toggle("without-model", reason === "too_few_results" || few !== "");
   const points = [model, observed].map((found) => found && asShown(study, found.parameters));
   for (const row of every(table, "[data-parameter]", HTMLElement)) {
     const name = dataOf(row, "parameter");
