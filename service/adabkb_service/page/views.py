@@ -374,6 +374,7 @@ def get_trial(
         "files": files.page(service, study_id, Holder(trial=number), 0, files.MOST),
         "repeated": repeated_point(space, trial.parameters, results[0].parameters) if results else trial.parameters,
         "same": overview.at_point_of(study_id, number),
+        "ended": overview.ended(study_id) if study.reason == "budget" else None,
         "may": sharing.right(service, caller, study_id),
     }
     return page(request, "trial.html", study=study, trial=trial, results=results, **context)
