@@ -13,6 +13,8 @@ const SETTLE_MILLISECONDS = 600; // after an event, for related ones
 const MIN_MILLISECONDS = 3000; // between two times that the table is read because of events
 /** @type {{ row: HTMLTableRowElement, before: [Element, Node[]][], below: HTMLElement } | null} */
 let editor = null; // the edited row, its former cells, and the row with the buttons
+/** @type {string[]} */
+let places = []; // names of the rows in their order, once a person has opened one
 /** @type {XMLHttpRequest | null} */
 let asked = null; // the pending request of a person for another part of the table
 let isStale = false; // whether the table has changed since, and still has to be read
@@ -56,7 +58,7 @@ function begin(row) {
   const api = dataOf(byId("rows", HTMLElement), "api");
   const told = row.dataset.result ? JSON.parse(row.dataset.result) : null;
   const asked = told ? null : JSON.parse(dataOf(row, "trial"));
-  const cells = every(row, "[data-field], [data-measured]", HTMLElement);
+  const cells = every(row, "[data-field=value], [data-measured]", HTMLElement);
   /** @type {Record<string, string>} */
   const labels = JSON.parse(dataOf(one(byId("rows", HTMLElement), "table", HTMLElement), "labels"));
   /** @type {[Element, Node[]][]} */
@@ -64,13 +66,9 @@ function begin(row) {
   for (const cell of cells) {
     const metric = cell.dataset.measured;
     const name = metric ?? dataOf(cell, "field");
-    const label = labels[name] ?? "Standard error, if known";
+    const label = labels[name];
     const value = metric === undefined ? told?.[name] : told?.metrics[metric];
-    const input = field(name, label, value, {
-      group: metric === undefined ? undefined : "metrics",
-      isOptional: told !== null && name === "std_error",
-    });
-    cell.replaceChildren(name === "std_error" ? labelled("± if known", input) : input);
+    cell.replaceChildren(field(name, label, value, { group: metric === undefined ? undefined : "metrics" }));
   }
   const form = made("form", { id: FORM, className: "row-form" });
   Object.assign(
@@ -91,6 +89,10 @@ function begin(row) {
           }),
         },
   );
+  if (row.querySelector("[data-field=std_error]")) {
+    const label = "Standard error, if known";
+    form.append(labelled(label, field("std_error", label, told?.std_error, { isOptional: told !== null })));
+  }
   /** @type {string[]} */
   const errors = told ? Object.keys(told.std_errors) : asked.std_errors;
   for (const name of errors)
@@ -127,12 +129,11 @@ function begin(row) {
   cancel.addEventListener("click", leave);
   form.append(problem, made("p", { className: "buttons" }, save, cancel));
   const below = made("tr", { className: "editor" }, made("td", { colSpan: row.cells.length }, form));
+  places = rowsOf(document).map(nameOf);
   row.classList.add("editing");
   row.after(below);
   editor = { row, before, below };
-  const first = every(row, "input", HTMLInputElement).find(
-    (input) => !told?.missing.length || (input.value === "" && input.name !== "std_error"),
-  );
+  const first = every(row, "input", HTMLInputElement).find((input) => !told?.missing.length || input.value === "");
   first?.focus();
   first?.select();
 }
@@ -155,6 +156,28 @@ function end() {
 function leave() {
   end();
   if (isStale) readAnew();
+}
+
+/** The rows of the table, without the one with the buttons.
+ * @param {ParentNode} within
+ */
+const rowsOf = (within) => every(within, "#rows tbody tr:not(.editor)", HTMLTableRowElement);
+
+/** Keep the rows in the places that they had when a person opened one, so that the next row to fill in stays where it
+ * is. A new row is below the one that it follows, or the first one.
+ */
+function keepPlaces() {
+  const place = (/** @type {HTMLTableRowElement} */ row) => places.indexOf(nameOf(row));
+  const rows = rowsOf(document);
+  const kept = rows.filter((row) => place(row) >= 0).sort((a, b) => place(a) - place(b));
+  for (const [i, row] of rows.entries()) {
+    if (place(row) >= 0) continue;
+    kept.splice(i ? kept.indexOf(rows[i - 1]) + 1 : 0, 0, row);
+  }
+  const focused = document.activeElement;
+  if (kept.some((row, i) => row !== rows[i])) rows[0].parentElement?.replaceChildren(...kept);
+  if (focused instanceof HTMLElement && focused !== document.activeElement) focused.focus(); // rows that move lose it
+  places = kept.map(nameOf);
 }
 
 /** The name of a row: the number of its trial or of its result.
@@ -210,7 +233,7 @@ function typeAgain() {
   if (!typed) return;
   const { name, isNew, values } = typed;
   typed = null;
-  const row = every(document, "#rows tbody tr", HTMLTableRowElement).find((each) => nameOf(each) === name);
+  const row = rowsOf(document).find((each) => nameOf(each) === name);
   if (!row?.querySelector("[data-edit]") || "trial" in row.dataset !== isNew) {
     const told = values.filter((each) => typeof each === "string" && each !== "").join(", ");
     say(`Trial ${name} has changed.${told && ` Your input was not stored: ${told}`}`);
@@ -250,6 +273,14 @@ for (const name of /** @type {const} */ (["htmx:beforeRequest", "htmx:beforeSwap
     event.preventDefault();
   });
 }
+
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { target, requestConfig } = event.detail;
+  if (target.id === "rows" && requestConfig.elt.id !== "rows") places = []; // a person sorts, filters or turns the page
+});
+document.addEventListener("htmx:afterSwap", ({ target }) => {
+  if (target instanceof Element && target.id === "rows" && places.length) keepPlaces();
+});
 
 // If a person has requested another part of the table, such as the next page, reloading the present page must wait.
 document.addEventListener("htmx:beforeSend", (event) => {
