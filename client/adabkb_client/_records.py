@@ -789,8 +789,8 @@ class Recommendation(Record):
     """Why ``model`` is None: "no_results", "several_objectives", "context_needed" (the best point depends on the
     context), "model_loading" (the server has just started), "model_busy" (no answer in time; ask again) or
     "model_failed" (``study.info().model["error"]`` says why). Or why one should not rely on the points:
-    "too_few_results" (fewer than the model needs), "nothing_feasible" (no result satisfies the outcome constraints; the
-    points come closest) or "nothing_certain" (no evaluated point has the required probability)."""
+    "nothing_feasible" (no result satisfies the outcome constraints; the points come closest), "too_few_results" (fewer
+    than the model needs) or "nothing_certain" (no evaluated point has the required probability)."""
     front: tuple[FrontEstimate, ...] = ()
     """With several objectives: the points that no other evaluated point dominates, according to the model."""
 

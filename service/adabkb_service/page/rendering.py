@@ -74,6 +74,7 @@ def _environment() -> Environment:
     made.globals |= {
         "described": described,
         "events_in_words": events_in_words,
+        "followed_events": events_in_words.FOLLOWED,
         "sparkline": sparkline,
         "reasons": REASONS,
         "reasons_of_events": OF_EVENTS,

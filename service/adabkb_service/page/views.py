@@ -266,6 +266,7 @@ def get_results(
         "chosen": {"kind": kind, "worker": worker, "sort": sort, "order": order},
         "number": number,
         "per_page": ROWS_PER_PAGE,
+        "cursor": encoded(study.revision),
         "plate": _last_plate(study, overview) if kind == "open" and study.plates and not found.count else None,
         "may": sharing.right(service, caller, study_id),
     }
@@ -373,6 +374,7 @@ def get_trial(
         "files": files.page(service, study_id, Holder(trial=number), 0, files.MOST),
         "repeated": repeated_point(space, trial.parameters, results[0].parameters) if results else trial.parameters,
         "same": overview.at_point_of(study_id, number),
+        "ended": overview.ended(study_id) if study.reason == "budget" else None,
         "may": sharing.right(service, caller, study_id),
     }
     return page(request, "trial.html", study=study, trial=trial, results=results, **context)
@@ -440,8 +442,13 @@ async def get_density(
 @data.get("/studies/{study_id}/progress.json")
 @needs("read")
 async def get_progress(request: Request, study_id: StudyId, overview: OverviewDep) -> Response:
-    """The best so far, for the chart that compares studies."""
-    return await _chart(request, partial(overview.progress, study_id))
+    """The best so far, for the chart that compares studies, and the cursor of the next event."""
+
+    def read() -> dict[str, Any]:
+        found = overview.progress(study_id)
+        return {**found, "cursor": encoded(found["revision"])}
+
+    return await _chart(request, read)
 
 
 @data.get("/studies/{study_id}/curves.json")

@@ -32,7 +32,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from adabkb_service.storage.rows import ObservationRow, TrialRow
+from adabkb_service.storage.rows import UNFINISHED, ObservationRow, TrialRow
 from adabkb_service.storage.tables import events, observations, trials
 
 RowKind = Literal[
@@ -41,7 +41,6 @@ RowKind = Literal[
 """Kinds of rows to filter by. ``counting``: results that are not excluded. ``partial``: results that lack a number.
 ``own``: results without a trial. ``corrected``: see ``corrected``. ``repeated``: several results at one point.
 ``open``: trials that wait for a result. The others: the results or trials in this state."""
-UNFINISHED = ("active", "queued", "released", "expired")
 WITHOUT_RESULT = (*UNFINISHED, "failed", "stopped", "withdrawn")
 """States of trials that may have no result."""
 WITH_RESULTS: frozenset[RowKind] = frozenset({"counting", "partial", "own", "excluded", "corrected", "repeated"})

@@ -13,6 +13,7 @@ from adabkb_service.storage.columns import Curve, Estimate
 StudyState = Literal["running", "paused", "complete"]
 TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped", "withdrawn"]
 FINISHED: tuple[TrialState, ...] = ("completed", "failed", "stopped", "withdrawn")
+UNFINISHED: tuple[TrialState, ...] = tuple(each for each in get_args(TrialState) if each not in FINISHED)
 Origin = Literal["policy", "fallback", "queued", "own"]
 Phase = Literal["start", "search", "polish", "explore", "restart", "repeat", "sample"]
 """See ``engine/moves.py``."""

@@ -381,7 +381,8 @@ interface PageEvents {
   "htmx:confirm": CustomEvent<{ elt: Element }>;
   "htmx:beforeSend": CustomEvent<{ xhr: XMLHttpRequest; target: Element; requestConfig: { elt: Element } }>;
   "htmx:beforeRequest": CustomEvent<{ requestConfig: { elt: Element } }>;
-  "htmx:beforeSwap": CustomEvent<{ requestConfig: { elt: Element } }>;
+  "htmx:beforeSwap": CustomEvent<{ target: Element; requestConfig: { elt: Element } }>;
+  "htmx:afterSwap": CustomEvent<unknown>;
   "htmx:responseError": CustomEvent<{ xhr: XMLHttpRequest }>;
 }
 

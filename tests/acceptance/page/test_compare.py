@@ -20,6 +20,7 @@ from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import accessible, drawn, tab
 from tests.integration.storage.rows import NOW, observation
 from tests.servers import server_on
+from tests.waiting import wait_for
 
 LARGE, EVERY, FAR = 20_000, 2_000, 40.0
 """Number of results of the study; one in this many is an outlier; the outliers' value."""
@@ -131,6 +132,31 @@ def test_results_of_different_quantities_have_different_axes(browser: Browser, s
         ]
         assert len({each["top"] for each in found["grid"]}) == 3
         expect(page.get_by_role("row", name="A yield")).to_contain_text("open")
+
+
+def test_studies_with_two_objectives_have_their_compromises_and_their_progress_in_words(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    goals = [{"metric": name, "direction": "maximize", "reference": 0} for name in ("y", "purity")]
+    quantities = {"y": {"label": "Yield", "unit": "%"}}
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    definition = {"id": "goals", "title": "Yield and purity", "objectives": goals, "quantities": quantities}
+    checked(api.post("/v1/studies", json={**definition, "parameters": parameters}))
+    for x, y, purity in ((0.1, 40, 90), (0.2, 30, 80), (0.9, 80, 70)):
+        metrics = {"y": y, "purity": purity}
+        checked(api.post("/v1/studies/goals/observe", json={"parameters": {"x": x}, "metrics": metrics}))
+    words = "2 better compromises so far, the last one with result 3"
+    with tab(browser, site) as page:
+        page.goto("/compare?study=goals")
+        drawn(page, "volume")
+        row = page.get_by_role("row", name="Yield and purity")
+        expect(row).to_contain_text("2 best compromises: Yield 40 to 80\N{NO-BREAK SPACE}%, purity 70 to 90")
+        expect(row).to_contain_text(words)
+        expect(row.get_by_role("cell")).to_have_count(4)  # without a bound on what is better than the best result
+        expect(page.locator("#volume-said")).to_contain_text(f"Yield and purity: {words}")
+        expect(page.locator("#progress")).to_be_hidden()
+        page.goto("/compare?study=goals&study=first")
+        drawn(page, "volume", "progress")
 
 
 @pytest.mark.long
@@ -253,3 +279,27 @@ def test_20000_results_are_a_density_and_no_band(browser: Browser, large: str) -
         dense, dots = options(page, "points")["series"]
         assert len(dense["data"]) == len(cells)
         assert not [each for each in dots["data"] if found["low"] <= each["value"][1] <= found["high"]]
+
+
+def test_compared_studies_follow_their_logs(browser: Browser, site: str, api: httpx.Client) -> None:
+    """The first three; the page names the others."""
+    names = [f"followed-{number}" for number in range(1, 6)]
+    for name in names:
+        created(api, name)
+        checked(api.post(f"/v1/studies/{name}/observe", json={"parameters": {"x": 0.5}, "value": 5}))
+    checked(api.patch(f"/v1/studies/{names[0]}", json={"budget": 1}))
+    checked(api.post(f"/v1/studies/{names[0]}/suggest", json={}))
+    checked(api.post(f"/v1/studies/{names[0]}/observe", json={"trial": 1, "value": 5}))  # which ends it
+    with tab(browser, site) as page:
+        page.goto(f"/compare?{'&'.join(f'study={name}' for name in names)}")
+        drawn(page, "progress")
+        expect(page.locator("#unfollowed")).to_have_text(
+            "These studies do not update by themselves: followed-5. Load the page again for them."
+        )
+        row = page.get_by_role("row", name=names[1])
+        expect(row.get_by_role("cell").nth(2)).to_have_text("1")
+        row.get_by_role("link").focus()
+        checked(api.post(f"/v1/studies/{names[1]}/observe", json={"parameters": {"x": 0.25}, "value": 4}))
+        expect(row.get_by_role("cell").nth(2)).to_have_text("2")
+        expect(row.get_by_role("link")).to_be_focused()
+        wait_for(lambda: options(page, "progress")["series"][1]["data"][-1][:2] == [2, 4])

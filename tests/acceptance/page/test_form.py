@@ -312,6 +312,10 @@ def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: st
         page.get_by_role("button", name="Budget").click()
         expect(dialog.get_by_label("Budget, in trials")).to_have_count(0)
         before = checked(api.get("/v1/studies/told"))
+        dialog.get_by_role("button", name="Save").click()
+        expect(page.locator(".toast", has_text="Nothing was changed.")).to_be_visible()
+        assert checked(api.get("/v1/studies/told"))["revision"] == before["revision"]
+        page.get_by_role("button", name="Budget").click()
         dialog.get_by_label("Maximum number of unfinished trials").fill("3")
         dialog.get_by_label("Attempts at a trial").fill("5")
         dialog.get_by_label("Longest time of a trial").fill("2 h")

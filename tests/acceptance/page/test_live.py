@@ -82,6 +82,50 @@ def test_what_somebody_types_stays_when_another_one_is_faster(browser: Browser, 
         expect(page.locator("h1")).to_contain_text("completed")
 
 
+def test_the_table_of_all_results_follows_but_does_not_move_under_a_person_who_types(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    path = study(api, "followed")
+    checked(api.post(f"{path}/suggest", json={"worker": "anna", "count": 3}))
+    with tab(browser, site) as page:
+        page.goto("/studies/followed/results")
+        rows, news = page.locator("#rows tbody th"), page.locator("#news")
+        expect(rows).to_have_text(["3", "2", "1"])
+        checked(api.post(f"{path}/observe", json={"trial": 1, "value": 0.25}))
+        expect(page.locator("#result-1")).to_contain_text("0.25")
+        expect(news).to_be_hidden()
+
+        page.get_by_role("button", name="Enter the result of trial 2").click()
+        value = page.locator("#rows").get_by_label("Result", exact=True)
+        value.fill("0,5")
+        for number in (1, 2, 3):
+            checked(api.post(f"{path}/observe", json={"parameters": {"x": number / 8}, "value": number}))
+        expect(news).to_contain_text("3 new results")
+        assert accessible(page) == []
+        expect(rows).to_have_count(3)
+        news.get_by_role("button", name="Show").click()
+        expect(rows).to_have_count(6)
+        expect(news).to_be_hidden()
+        expect(value).to_have_value("0,5")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.locator("#result-5")).to_contain_text("0.5")
+        expect(news).to_be_hidden()
+
+        page.get_by_role("button", name="Enter the result of trial 3").click()
+        value.fill("0,7")
+        checked(api.post(f"{path}/observe", json={"trial": 3, "value": 0.75}))
+        expect(news).to_contain_text("1 new result")
+        news.get_by_role("button", name="Show").click()
+        expect(page.get_by_text("Trial 3 has changed. Your input was not stored: 0,7")).to_be_visible()
+
+        page.get_by_role("searchbox", name="Worker").focus()
+        checked(api.post(f"{path}/suggest", json={"worker": "ben"}))
+        expect(news).to_contain_text("New changes")
+        expect(rows).to_have_count(6)
+        news.get_by_role("button", name="Show").click()
+        expect(rows).to_have_count(7)
+
+
 @pytest.mark.long
 def test_a_browser_notifies_only_who_has_asked_for_it(browser: Browser, site: str, api: httpx.Client) -> None:
     path = study(api, "noticed")

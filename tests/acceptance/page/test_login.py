@@ -126,6 +126,42 @@ def test_a_study_is_deleted_and_restored(server: str, browser: Browser) -> None:
         deleted_and_restored(page)
 
 
+def test_who_reported_a_result_is_shown_to_those_who_may_read_it(server: str, browser: Browser) -> None:
+    """In the table, on the page of the trial and in the report; only if the server knows its users."""
+
+    def post(path: str, token: str | None = None, **body: object) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return httpx.post(f"{server}/v1/{path}", json=body, headers=headers).raise_for_status()
+
+    post("studies", **DEFINITION)
+    post("studies/s/suggest")
+    post("studies/s/observe", trial=1, value=1.0)
+    pages = ("studies/s/results", "studies/s/trials/1", "studies/s/report")
+    with tab(browser, server) as page:
+        for path in pages:
+            page.goto(path)
+            expect(page.get_by_role("main")).to_contain_text("1")
+            expect(page.get_by_text("Reported by")).to_have_count(0)
+    root = post("tokens", name="root", scopes=["admin"]).json()["token"]
+    tokens = {name: post("tokens", root, name=name, scopes=["work"]).json()["token"] for name in ("ada", "eve")}
+    post("studies/s/suggest", root)
+    post("studies/s/observe", root, trial=2, value=2.0)
+    with tab(browser, server, refused=(*REFUSALS, 404)) as page:
+        for name in ("root", "eve"):
+            page.goto(f"/login#token={root if name == 'root' else tokens[name]}")
+            page.get_by_role("button", name="Log in with the link").click()
+            expect(page.get_by_role("heading", name="Studies", exact=True)).to_be_visible()
+            for path in (pages[0], "studies/s/trials/2", pages[2]):
+                page.goto(path)
+                told = page.get_by_text("Reported by")
+                if name == "eve":
+                    expect(page.get_by_role("main")).to_contain_text("There is no study")
+                    expect(told).to_have_count(0)
+                else:
+                    expect(told.first).to_be_visible()
+                    expect(page.get_by_role("main")).to_contain_text("root")
+
+
 @pytest.mark.long
 def test_a_login_without_an_answer_is_told_and_one_without_a_script_is_not_sent(server: str, browser: Browser) -> None:
     admin = httpx.post(f"{server}/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()["token"]

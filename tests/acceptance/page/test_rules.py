@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.acceptance.page.studies import checked
-from tests.acceptance.page.tabs import tab
+from tests.acceptance.page.tabs import tab, unfold
 
 pytestmark = pytest.mark.long
 
@@ -58,3 +58,27 @@ def test_a_wrong_bound_is_told_at_its_field(browser: Browser, site: str, api: ht
         dialog.get_by_label("Least value of size").fill("9")
         dialog.get_by_role("button", name="Save").click()
         expect(dialog.locator("[data-bound=size] [aria-invalid=true]")).to_have_count(1)
+
+
+def test_too_few_results_and_none_that_satisfies_the_bounds_are_both_said(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """No best point of the model is shown, and no partition is drawn."""
+    parameters = [{"name": name, "kind": "float", "low": 0, "high": 1} for name in ("x", "y")]
+    bounds = {"metrics": ["size"], "outcome_constraints": [{"metric": "size", "upper": 1}]}
+    definition = {"id": "beyond", "direction": "maximize", "parameters": parameters, **bounds}
+    checked(api.post("/v1/studies", json=definition))
+    for number in range(1, 4):
+        checked(api.post("/v1/studies/beyond/suggest", json={}))
+        told = {"trial": number, "value": number, "metrics": {"size": 2}}
+        checked(api.post("/v1/studies/beyond/observe", json=told))
+    with tab(browser, site) as page:
+        page.goto("/studies/beyond")
+        expect(page.locator("#shortcoming")).to_have_text(
+            "No result satisfies all bounds yet: these points come closest. Few results: 3, for 2 parameters that "
+            "vary. Before the model says which points are good, 6 more results are needed."
+        )
+        expect(page.locator("#recommended-now")).to_be_hidden()
+        expect(page.locator('#recommendation [data-by="model"]').first).to_be_hidden()
+        unfold(page, "partition")
+        expect(page.locator("#partition-said")).to_contain_text("Few results: 3")

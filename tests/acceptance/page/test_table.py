@@ -440,3 +440,59 @@ def test_the_box_of_running_trials_tells_of_those_that_it_does_not_list(
         expect(box.locator("li")).to_have_count(6)
         expect(box).to_contain_text("1 more is running")
         assert box.locator("ul").evaluate("list => list.scrollHeight <= list.clientHeight")
+
+
+def test_rows_to_fill_in_stay_where_they_are(browser: Browser, lab: str, api: httpx.Client) -> None:
+    """No column moves when a row is opened, and no row when it is stored, by this person or by another one."""
+    checked(api.post("/v1/studies", json={"id": "plate", **STUDY}))
+    checked(api.post("/v1/studies/plate/suggest", json={"count": 4, "worker": "anna"}))
+    checked(api.patch("/v1/studies/plate/trials/1", json={"attributes": {"note": "brown, page 12 of the notebook"}}))
+    columns = "() => [...document.querySelectorAll('#rows thead th')].map(cell => cell.getBoundingClientRect().left)"
+    with tab(browser, lab) as page:
+        page.goto("/studies/plate/results")
+        expect(page.locator("#rows tbody th")).to_have_text(["4", "3", "2", "1"])
+        before = page.evaluate(columns)
+        page.get_by_role("button", name="Enter the result of trial 2").click()
+        assert page.evaluate(columns) == before
+        page.locator("#rows").get_by_label("Yield", exact=True).fill("50")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_role("button", name="Edit the result of trial 2")).to_be_visible()
+        assert shown(page) == ["4", "3", "2", "1"]
+        checked(api.post("/v1/studies/plate/observe", json={"trial": 1, "value": 60}))
+        expect(page.get_by_role("button", name="Edit the result of trial 1")).to_be_visible()
+        checked(api.post("/v1/studies/plate/suggest", json={}))
+        expect(page.locator("#rows tbody th")).to_have_text(["5", "4", "3", "2", "1"])
+        page.reload()
+        expect(page.locator("#rows tbody th")).to_have_text(["5", "1", "2", "4", "3"])
+
+
+def test_a_study_in_which_nothing_was_tried_says_so_once(browser: Browser, lab: str, api: httpx.Client) -> None:
+    checked(api.post("/v1/studies", json={"id": "fresh", **STUDY}))
+    with tab(browser, lab) as page:
+        page.goto("/studies/fresh")
+        expect(page.locator("#definition")).to_contain_text("no limit")
+        expect(page.get_by_text("No trial has been issued yet.")).to_have_count(1)
+        for part in ("#results", "#table", "#assessment"):
+            expect(page.locator(part)).to_be_hidden()
+        expect(page.get_by_role("button", name="Next trial")).to_have_count(1)
+        checked(api.post("/v1/studies/fresh/suggest", json={}))
+        expect(page.locator("#table")).to_be_visible()
+
+
+def test_the_page_of_the_last_trial_says_that_the_study_has_ended(
+    browser: Browser, lab: str, api: httpx.Client
+) -> None:
+    checked(api.post("/v1/studies", json={"id": "short", "budget": 2, **STUDY}))
+    checked(api.post("/v1/studies/short/suggest", json={"count": 2}))
+    with tab(browser, lab) as page:
+        page.goto("/studies/short/trials/2")
+        page.get_by_label("Yield", exact=False).first.fill("50")
+        page.get_by_role("button", name="Save the result").click()
+        heading = page.locator("#trial-heading")
+        expect(heading).to_contain_text(
+            "The study issues no new trials. The budget is used up. 1 trial is still without"
+        )
+        checked(api.post("/v1/studies/short/observe", json={"trial": 1, "value": 60}))
+        expect(heading).to_contain_text("The study has ended. The budget is used up.")
+        heading.get_by_role("link", name="To the study").click()
+        expect(page.locator("#figures .pill").first).to_have_text("complete")

@@ -48,7 +48,7 @@ def test_a_run_keeps_to_the_bound_and_a_recommendation_says_how_surely(study: St
 def test_results_with_metrics_are_reported_corrected_and_imported(client: Client, study: Study, tmp_path: Path) -> None:
     with study.trial() as trial:
         trial.observe(3.0, metrics={"cost": 2.5, "size": 1})
-    assert study.recommendation().reason == "too_few_results"
+    assert study.recommendation().reason == "nothing_feasible"
     assert "satisfies all outcome constraints" in study._repr_html_()
     study.correct(1, 3.0, metrics={"cost": 0.5})
     file = tmp_path / "results.csv"
@@ -107,7 +107,7 @@ def test_the_command_line_tells_and_shows_them(server: str, study: Study) -> Non
     said = adabkb("result", "observe", "s", "1", "3", *metrics, *at)
     assert "none satisfies the outcome constraints; nearest 3.0 (size=1.0 cost=2.0)" in said
     early = adabkb("study", "recommendation", "s", *at)
-    assert early.startswith("There are too few results to rely on the model's point;")
+    assert early.startswith("No result satisfies all outcome constraints; these points come closest.")
     assert "beyond the bounds by: cost=1.0" in early
     assert "beyond the bounds by: cost=1.0" in adabkb("study", "recommendation", "s", *at)
     adabkb("result", "correct", "s", "1", "3", "--metric", "cost=0.5", *at)

@@ -37,7 +37,7 @@ def test_preview_describes_a_change_and_stores_nothing(running: Service) -> None
     assert [(each.what, each.before, each.after) for each in found.differences] == [
         ("x", "number, \N{MINUS SIGN}1 to 2", "number, 0 to 2"),
         ("Constraints", "", "x <= 1.5"),
-        ("Budget", "without end", "20 trials"),
+        ("Budget", "no limit", "20 trials"),
         ("Ends early", "", "after 9 results without an improvement"),
     ]
     (x,) = shown(running, prior={"x": {"around": 1, "width": 0.5}}, baseline={"x": 0}).differences

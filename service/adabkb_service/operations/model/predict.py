@@ -134,16 +134,14 @@ def _caution(
     observed: Best | None,
     required: float,
 ) -> answers.RecommendationReason | None:
-    """Return why one should not rely on a recommendation: there are too few results; or the outcome constraints may be
-    violated, since the best observation violates them, or the model's point satisfies them with less than the required
-    probability. Otherwise None."""
+    """Return why one should not rely on a recommendation: the best observation violates the outcome constraints; there
+    are too few results; or the model's point satisfies the constraints with less than the required probability.
+    Otherwise None."""
+    if definition.outcome_constraints and observed is not None and not observed.feasible:
+        return "nothing_feasible"
     is_auto = isinstance(definition.algorithm, AutoProfile)
     if by_model is not None and is_auto and study.observations < Domain(definition.space()).fewest_results:
         return "too_few_results"
-    if not definition.outcome_constraints:
-        return None
-    if observed is not None and not observed.feasible:
-        return "nothing_feasible"
     probability = None if by_model is None else by_model.feasible_probability
     return "nothing_certain" if probability is not None and probability < required else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -11,12 +12,12 @@ from adabkb_service.access.caller import Caller
 from adabkb_service.operations.studies.manage import readable
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.rows import StudyRow
+from adabkb_service.storage.rows import StudyRow, TrialState
 from adabkb_service.study import lifecycle
 
 MAX_STUDIES = 1000
 """The maximum number of studies with metrics; the newest are chosen. Each study has a dozen time series."""
-STATES = ("active", "queued", "released", "expired", "completed", "failed", "stopped", "withdrawn")
+STATES = get_args(TrialState)
 
 
 class StudyCollector(Collector):

@@ -206,15 +206,16 @@ class Overview:
         return density(found) if found else None
 
     def progress(self, study_id: str) -> dict[str, Any]:
-        """Return the number of results, and the records: number and value of each result that was better than all
-        before it. With several objectives, there are no records.
+        """Return the number of results, the records (number and value of each result that was better than all before
+        it), and the number of events so far. With several objectives, there are no records.
 
         Raises:
             StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             study = studies.get(connection, study_id)
-            return {"count": study.observations, "records": self._records.of(connection, study)}
+            records = self._records.of(connection, study)
+            return {"count": study.observations, "records": records, "revision": study.study_seq}
 
     def forbidden(self, study_id: str, names: Sequence[str]) -> list[bool]:
         """Return, for each point of a slice along one or two parameters, whether it violates a constraint or a mixture.

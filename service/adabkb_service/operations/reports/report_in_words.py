@@ -134,7 +134,8 @@ def recommended(report: StudyReport) -> Headline | None:
 def _model(report: StudyReport) -> ModelRecommendation | None:
     """Return the recommended point; None if there are too few results to rely on it."""
     found = report.recommendation
-    return None if found.reason == "too_few_results" else found.model
+    has_few = any(each.check == "few_results" for each in report.assessment.checks)
+    return None if has_few or found.reason == "too_few_results" else found.model
 
 
 def expectation(report: StudyReport) -> str:

@@ -195,7 +195,7 @@ def _deviation(noise_std: float | None, known: Quantity) -> str:
 
 def _budget(study: Study) -> str:
     if study.budget is None:
-        return "without end"
+        return "no limit"
     if isinstance(study.budget, CostBudget):
         return f"{figure(study.budget.cost)} of cost"
     if isinstance(study.budget, PlateBudget):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_args
 
 from adabkb_service.contract.answers import Study
 from adabkb_service.contract.history import Event
 from adabkb_service.operations.words.reasons import of_event
 from adabkb_service.operations.words.wording import added, result
+from adabkb_service.storage.rows import EventKind
 
 Payload = Mapping[str, Any]
 
@@ -52,3 +53,6 @@ SENTENCES: Mapping[str, Callable[[Study, Payload], str]] = {
     "annotated": lambda _, payload: f"Changed: {', '.join(payload['attributes'])}",
 }
 """Kind of an event of a trial -> function that describes it."""
+FOLLOWED: Sequence[EventKind] = [each for each in get_args(EventKind) if each != "reported"]
+"""The kinds of events that an open page follows. Reports arrive too often, and the events after them show their
+effect."""

@@ -23,7 +23,7 @@ from adabkb_service.operations.words.reasons import LATE, of_event
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.storage.overview import ListedStudy
 from adabkb_service.storage.result_table import NOT_IN_PATHS, AtPoint, Repeats
-from adabkb_service.storage.rows import TrialRow
+from adabkb_service.storage.rows import UNFINISHED, TrialRow
 
 STATES: Mapping[str, str] = {
     "running": "open",
@@ -542,7 +542,7 @@ def takes_result(trial: Trial) -> bool:
     """Whether a person can enter the first result of a trial: it is unfinished, or failed only because its result did
     not arrive in time."""
     is_late = trial.state == "failed" and trial.reason == LATE
-    return is_late or trial.state in ("active", "expired", "released", "queued")
+    return is_late or trial.state in UNFINISHED
 
 
 def condition(parameter: Parameter) -> str:

@@ -1,16 +1,22 @@
 // Studies side by side: the charts that a person chooses, and the outcomes of the studies. The address of the page
-// keeps all choices.
+// keeps all choices. What happens in the studies is shown while the page is open.
 
 import { root } from "./calls.js";
 import { keepChoices } from "./chosen.js";
-import { compared, comparisonCharts, titlesOf } from "./comparison-charts.js";
+import { compared, comparisonCharts, name, titlesOf } from "./comparison-charts.js";
+import { progressOf, rangesOf } from "./compromises.js";
 import { byId, every, made, one } from "./elements.js";
-import { expected, figure, inPoints, meanOf, measured, ofInterval } from "./words.js";
+import { STATES } from "./states.js";
+import { listen } from "./stream.js";
+import { counted, expected, figure, inPoints, meanOf, measured, ofInterval } from "./words.js";
+
+/** The maximum number of studies that the page follows: browsers have six connections to a server, for all tabs. */
+const MAX_FOLLOWED = 3;
+const SETTLE_MILLISECONDS = 600;
+const MIN_MILLISECONDS = 2500;
+const SHARE_OF_TIME = 0.1;
 
 const chosen = every(document, "#compare [name=study]:checked", HTMLInputElement).map((each) => each.value);
-
-/** @type {Record<string, string>} */
-const STATES = { running: "open", paused: "paused", ending: "ending", complete: "complete" };
 
 /** The goal of a study, in words.
  * @param {ShownStudy} study
@@ -29,6 +35,19 @@ function bestOf({ study: { best, quantity }, repeated }) {
   if (!best) return "–";
   if (!repeated) return measured(best.value, quantity);
   return `${meanOf(repeated.mean, quantity)}, mean of ${repeated.count}`;
+}
+
+/** The best compromises of a study with several objectives, as on its page, and how they became better.
+ * @param {import("./comparison-charts.js").Compared} each
+ */
+function compromisesOf({ study: { quantities = {} }, front }) {
+  if (!front?.observed.length) return ["–"];
+  const { observed, objectives } = front;
+  const progress = progressOf(front);
+  return [
+    `${counted(observed.length, "best compromise")}: ${rangesOf(objectives, observed, quantities)}`,
+    ...(progress ? [" ", made("small", {}, progress)] : []),
+  ];
 }
 
 /** List the studies with their outcomes.
@@ -57,8 +76,8 @@ function list(all) {
       made("td", { className: "num" }, figure(count, 9)),
       made(
         "td",
-        { className: "num strong" },
-        bestOf(each),
+        { className: study.objectives?.length ? "num several" : "num strong" },
+        ...(study.objectives?.length ? compromisesOf(each) : [bestOf(each)]),
         ...(each.now
           ? [" ", made("small", {}, `now ${expected(ofInterval(each.now, study.algorithm), quantity)} expected`)]
           : []),
@@ -67,17 +86,68 @@ function list(all) {
       made("td", { className: "num" }, gap == null ? "–" : inPoints(gap, quantity)),
     );
   });
-  one(document, "#compared tbody", HTMLElement).replaceChildren(...rows);
+  const table = byId("compared", HTMLTableElement);
+  const focused = document.activeElement?.closest("#compared") ? document.activeElement.getAttribute("href") : null;
+  one(table, "tbody", HTMLElement).replaceChildren(...rows);
+  every(table, "a", HTMLAnchorElement)
+    .find((link) => link.getAttribute("href") === focused)
+    ?.focus();
 }
 
-const all = await Promise.all(chosen.map(compared));
-list(all);
+/** Show the changes of a study while the page is visible.
+ * @param {import("./comparison-charts.js").Compared} each
+ */
+function follow(each) {
+  /** @type {number | null} */
+  let timer = null;
+  let isStale = false;
+  let [readAt, pause] = [0, MIN_MILLISECONDS];
+  let end = () => {};
+  const read = async () => {
+    [isStale, readAt] = [false, Date.now()];
+    each.data.changed();
+    const found = await compared(each.id, each.data);
+    if (found.error === undefined) {
+      Object.assign(each, found);
+      name(readable);
+      list(all);
+      for (const chart of charts) chart.changed();
+    }
+    pause = Math.max(MIN_MILLISECONDS, (Date.now() - readAt) / SHARE_OF_TIME);
+    timer = null;
+    if (isStale) changed();
+  };
+  const changed = () => {
+    isStale = true;
+    if (timer === null) timer = setTimeout(read, Math.max(SETTLE_MILLISECONDS, readAt + pause - Date.now()));
+  };
+  const turn = () => {
+    end();
+    end = document.hidden ? () => {} : listen(each.data.api, each.cursor, changed, { missed: changed });
+  };
+  document.addEventListener("visibilitychange", turn);
+  turn();
+}
+
+const all = await Promise.all(chosen.map((id) => compared(id)));
 const readable = all.filter((each) => each.error === undefined);
-if (readable.length && readable.every((each) => each.study.objectives?.length)) {
+name(readable);
+list(all);
+const several = readable.filter((each) => each.study.objectives?.length);
+if (several.length) byId("volume", HTMLElement).hidden = false;
+if (several.length && several.length === readable.length) {
   byId("progress", HTMLElement).hidden = true; // they have no single best result
-  byId("volume", HTMLElement).hidden = false;
+  byId("compared", HTMLElement).classList.add("no-gap"); // nor a bound on what is better than it
 }
 const select = byId("slice-parameter", HTMLSelectElement);
 for (const [name, title] of titlesOf(readable)) select.add(new Option(title, name));
 keepChoices();
-for (const chart of comparisonCharts(all)) chart.due();
+const charts = comparisonCharts(all);
+for (const chart of charts) chart.due();
+const open = readable.filter(({ study }) => study.state !== "complete");
+for (const each of open.slice(0, MAX_FOLLOWED)) follow(each);
+const others = open.slice(MAX_FOLLOWED).map((each) => each.name);
+const unfollowed = byId("unfollowed", HTMLElement);
+const still = `These studies do not update by themselves: ${others.join(", ")}.`;
+unfollowed.textContent = `${still} Load the page again for them.`;
+unfollowed.hidden = !others.length;

@@ -3,6 +3,7 @@
 import { call } from "./calls.js";
 import { messageOf } from "./caught.js";
 import { apart, Chart, colours, common, numbers } from "./charts.js";
+import { progressOf } from "./compromises.js";
 import { StudyData } from "./data.js";
 import { byId } from "./elements.js";
 import { aboutCell, cloud, improving } from "./history.js";
@@ -16,10 +17,12 @@ import { counted, expected, figure, inUnit, measured, numbered, ofInterval, show
  * @property {ShownStudy} study
  * @property {import("./scale.js").Scale[]} scales
  * @property {number} count of its results
+ * @property {string} cursor of the first event that is not shown
  * @property {[number, number][]} records without those that the other results contradict
  * @property {boolean} isDoubted whether the best result is doubtful
  * @property {{ count: number, mean: number } | null} repeated the results at the point of the best one
  * @property {Recommendation["model"]} now the recommended point in the latest context, if the best point depends on one
+ * @property {Front | null} front the best compromises of a study with several objectives
  * @property {undefined} [error]
  */
 /** @typedef {{ id: string, error: string }} Unread */
@@ -27,16 +30,13 @@ import { counted, expected, figure, inUnit, measured, numbered, ofInterval, show
 
 /** A study with its progress, or with the error if it cannot be read.
  * @param {string} id
+ * @param {StudyData} data
  * @returns {Promise<Either>}
  */
-export async function compared(id) {
-  const data = new StudyData(id);
+export async function compared(id, data = new StudyData(id)) {
   try {
-    const [study, scales, progress] = await Promise.all([
-      data.study(),
-      data.axes(),
-      call("GET", `${data.page}/progress.json`),
-    ]);
+    const progress = await call("GET", `${data.page}/progress.json`); // before the others: it has the cursor
+    const [study, scales] = await Promise.all([data.study(), data.axes()]);
     const doubted = await data.doubted();
     const best = (await data.assessment().catch(() => null))?.progress;
     const [isDoubted, repeated] = [best?.is_doubted ?? false, best?.measured ?? null];
@@ -46,7 +46,8 @@ export async function compared(id) {
           () => null,
         )
       : null;
-    const found = { id, name: study.title || id, data, study, scales, ...progress, isDoubted, repeated, now };
+    const front = study.objectives?.length ? await data.front().catch(() => null) : null; // without the model, none
+    const found = { id, name: study.title || id, data, study, scales, ...progress, isDoubted, repeated, now, front };
     if (!progress.records.some((/** @type {[number, number]} */ [seq]) => doubted.has(seq))) return found;
     const better = improving(study, progress.records, (await data.history()).results, doubted);
     return { ...found, records: better.map(({ seq, value }) => [seq, value]) };
@@ -55,14 +56,22 @@ export async function compared(id) {
   }
 }
 
+/** Name the studies by their titles; studies with the same title also by their IDs.
+ * @param {Compared[]} readable
+ */
+export function name(readable) {
+  const titles = readable.map(({ id, study }) => study.title || id);
+  for (const [i, each] of readable.entries()) {
+    const isUnique = titles.indexOf(titles[i]) === titles.lastIndexOf(titles[i]);
+    each.name = isUnique ? titles[i] : `${titles[i]} (${each.id})`;
+  }
+}
+
 /** The charts of these studies, in the order in which they were chosen.
  * @param {Either[]} all
  */
 export function comparisonCharts(all) {
   const readable = all.filter((each) => each.error === undefined);
-  const titles = readable.map(({ name }) => name);
-  for (const each of readable)
-    if (titles.filter((title) => title === each.name).length > 1) each.name = `${each.name} (${each.id})`;
   return [progress, points, volume, curves, importance, slice].map((chart) => chart(all, readable));
 }
 
@@ -174,7 +183,8 @@ function inPanels(option, of) {
 function said(all, drawn, more = []) {
   const parts = [counted(drawn.length, "study").replace("studys", "studies")];
   parts.push(...more);
-  const others = all.filter((each) => !drawn.some(({ id }) => id === each.id)).map((each) => each.id);
+  const left = all.filter((each) => !drawn.some(({ id }) => id === each.id));
+  const others = left.map((each) => (each.error === undefined ? each.name : each.id));
   if (others.length) parts.push(`not drawn: ${others.join(", ")}`);
   return `${parts.join("; ")}.`;
 }
@@ -339,13 +349,14 @@ function volume(all, readable) {
     const differ =
       new Set(references).size > 1 ? ["their reference points differ, so the heights cannot be compared"] : [];
     const drawn = having.map(({ each }) => each);
+    const told = having.map(({ each, front }) => `${each.name}: ${progressOf(front)}`);
     return {
       option,
       header: ["study", "result", "hypervolume"],
       rows: having.flatMap(({ each, front }) =>
         front.history.map(({ observation, hypervolume }) => [each.id, observation, hypervolume]),
       ),
-      said: said(all, drawn, differ),
+      said: said(all, drawn, [...told, ...differ]),
     };
   });
 }

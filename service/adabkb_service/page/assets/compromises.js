@@ -2,7 +2,7 @@
 
 import { byId, made, one } from "./elements.js";
 import { Scale } from "./scale.js";
-import { column, inUnit, measured } from "./words.js";
+import { column, counted, inUnit, measured } from "./words.js";
 
 const MAX_ROWS = 200;
 
@@ -16,7 +16,6 @@ export async function listCompromises(data) {
   const [first] = objectives;
   const sign = first.direction === "maximize" ? -1 : 1;
   const rows = [...observed].sort((a, b) => sign * (a.metrics[first.metric] - b.metrics[first.metric]));
-  const plain = (/** @type {string} */ name) => ({ digits: quantities[name]?.digits });
   const cell = (/** @type {string} */ text, isNumber = true) => made("td", { className: isNumber ? "num" : "" }, text);
   const shown = rows.slice(0, MAX_ROWS);
   const columns = objectives.map(({ metric }) =>
@@ -38,14 +37,35 @@ export async function listCompromises(data) {
       );
     }),
   );
-  const ranges = objectives.map(({ metric }) => {
-    const values = observed.map((each) => each.metrics[metric]);
-    const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => measured(value, plain(metric)));
-    const { label, unit } = quantities[metric] ?? {};
-    return `${label ?? metric} ${inUnit(low === high ? low : `${low} to ${high}`, unit)}`;
-  });
   byId("compromises-said", HTMLElement).replaceChildren(
-    ...(observed.length ? [made("strong", {}, String(observed.length)), ` ${ranges.join(", ")}`] : ["No results yet."]),
+    ...(observed.length
+      ? [made("strong", {}, String(observed.length)), ` ${rangesOf(objectives, observed, quantities)}`]
+      : ["No results yet."]),
   );
   table.removeAttribute("aria-busy");
+}
+
+/** The ranges of the objectives among the best compromises.
+ * @param {Front["objectives"]} objectives
+ * @param {Front["observed"]} observed at least one
+ * @param {Record<string, Quantity>} quantities
+ */
+export function rangesOf(objectives, observed, quantities) {
+  const ranges = objectives.map(({ metric }) => {
+    const { label, unit, digits } = quantities[metric] ?? {};
+    const values = observed.map((each) => each.metrics[metric]);
+    const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => measured(value, { digits }));
+    return `${label ?? metric} ${inUnit(low === high ? low : `${low} to ${high}`, unit)}`;
+  });
+  return ranges.join(", ");
+}
+
+/** How the best compromises became better, in words; empty before the first one.
+ * @param {Front} front
+ */
+export function progressOf({ history }) {
+  const last = history.at(-1);
+  return last
+    ? `${counted(history.length, "better compromise")} so far, the last one with result ${last.observation}`
+    : "";
 }

@@ -3,11 +3,10 @@
 
 import { apart, Chart, colours, common, numbers } from "./charts.js";
 import { byId } from "./elements.js";
+import { STATES } from "./states.js";
 import { counted, figure, measured } from "./words.js";
 
 const MAX_TRIALS = 100;
-/** @type {Record<string, string>} */
-const NAMES = { active: "under way", completed: "completed", stopped: "stopped early", failed: "failed" };
 
 /** @param {import("./data.js").StudyData} data */
 export function curvesChart(data) {
@@ -25,8 +24,7 @@ export function curvesChart(data) {
     if (!curves.length) return { empty: nothing(numbered, ofBest) };
     const ink = colours();
     const look = numbered.length ? (/** @type {Curve} */ _, /** @type {number} */ i) => ofTrial(i) : byState(ink);
-    const named = (/** @type {Curve} */ each) =>
-      numbered.length ? `trial ${each.trial}` : (NAMES[each.state] ?? "to try again");
+    const named = (/** @type {Curve} */ each) => (numbered.length ? `trial ${each.trial}` : STATES[each.state]);
     const canBeLog = curves.every((each) => each.points.every(([, value]) => value > 0));
     isLog.disabled = !canBeLog;
     /** @type {ChartOption} */
@@ -99,9 +97,7 @@ function nothing(numbered, ofBest) {
  * @param {[number, number]} [point]
  */
 function told(curve, quantity, point) {
-  const lines = [
-    `trial ${curve.trial}${curve.worker ? `, ${curve.worker}` : ""}, ${NAMES[curve.state] ?? "to try again"}`,
-  ];
+  const lines = [`trial ${curve.trial}${curve.worker ? `, ${curve.worker}` : ""}, ${STATES[curve.state]}`];
   if (point) lines.push(`step ${point[0]}: ${measured(point[1], quantity)}`);
   if (curve.value !== null) lines.push(`result ${measured(curve.value, quantity)}`);
   return lines.join("\n");

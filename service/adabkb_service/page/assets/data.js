@@ -221,7 +221,7 @@ export class StudyData {
     return this.recommended("?context=latest");
   }
 
-  /** The best points for a query.
+  /** The best points for a query; without that of the model while there are too few results to rely on it.
    * @param {string} query
    * @returns {Promise<Recommendation>}
    */
@@ -230,6 +230,9 @@ export class StudyData {
       this.study(),
       this.once(`recommendation${query}`, () => call("GET", `${this.api}/recommendation${query}`)),
     ]);
+    const { reason } = found;
+    if (reason === "too_few_results" || (reason === "nothing_feasible" && (await this.tooFew())))
+      return { ...found, model: null };
     const model = cut(found.model, quantities.value);
     if (model?.metrics)
       model.metrics = Object.fromEntries(

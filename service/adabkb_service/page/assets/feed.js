@@ -1,35 +1,11 @@
-// The events of a study as they happen, by server-sent events.
+// The events of a study in words, as they happen.
 
-import { reachable } from "./calls.js";
 import { byId, dataOf } from "./elements.js";
 import { notices } from "./notices.js";
+import { listen } from "./stream.js";
 import { counted, figure, inLargestUnit, inUnit, measured, shown, tellTimes } from "./words.js";
 
 const MAX_LINES = 200;
-const KINDS = [
-  "created",
-  "suggested",
-  "queued",
-  "leased",
-  "expired",
-  "released",
-  "observed",
-  "failed",
-  "retried",
-  "withdrawn",
-  "annotated",
-  "paused",
-  "resumed",
-  "updated",
-  "completed",
-  "corrected",
-  "measured",
-  "model_failed",
-  "model_recovered",
-  "plate_closed",
-  "stopped",
-  "edited",
-];
 
 /** @param {string | null | undefined} worker */
 const by = (worker) => (worker ? ` to ${worker}` : "");
@@ -167,47 +143,34 @@ const OF_TRIALS = new Set([
   "stopped",
 ]);
 
-/** Follow the log of a study, and dispatch its events.
+/** Follow the log of a study, and show its events.
  * @param {import("./data.js").StudyData} data
  * @param {Quantities} quantities
  * @param {string} cursor of the first event
- * @param {() => void} changed
+ * @param {(event?: StudyEvent) => void} changed
  */
 export function follow(data, quantities, cursor, changed) {
   const feed = byId("feed", HTMLElement);
   const live = byId("live", HTMLElement);
-  const source = new EventSource(`${data.api}/events?cursor=${cursor}`);
   const tell = (/** @type {string} */ text, /** @type {boolean} */ isOn) => {
     live.textContent = text;
     live.classList.toggle("on", isOn);
   };
   const known = Number(dataOf(byId("figures", HTMLElement), "revision"));
   const notify = notices(data.id);
-  let isLost = false;
-  source.addEventListener("open", () => {
-    tell("live", true);
-    reachable(true);
-    if (isLost) changed();
-    isLost = false;
+  const told = (/** @type {StudyEvent} */ event) => {
+    const item = line(event, data, quantities);
+    feed.prepend(item);
+    while (feed.children.length > MAX_LINES) feed.lastElementChild?.remove();
+    if (event.seq <= known) return;
+    notify(event, dataOf(item, "told"));
+    changed(event);
+  };
+  listen(data.api, cursor, told, {
+    missed: changed,
+    opened: () => tell("live", true),
+    lost: (isOver) => tell(isOver ? "the stream has ended; load the page again" : "not connected; trying again", false),
   });
-  source.addEventListener("error", () => {
-    const isOver = source.readyState === EventSource.CLOSED;
-    tell(isOver ? "the stream has ended; load the page again" : "not connected; trying again", false);
-    reachable(false);
-    isLost = true;
-  });
-  for (const kind of KINDS) {
-    source.addEventListener(kind, ({ data: text }) => {
-      const event = JSON.parse(text);
-      const item = line(event, data, quantities);
-      feed.prepend(item);
-      while (feed.children.length > MAX_LINES) feed.lastElementChild?.remove();
-      if (event.seq > known) {
-        notify(event, dataOf(item, "told"));
-        changed();
-      }
-    });
-  }
 }
 
 /** An event in words.

@@ -1,6 +1,7 @@
 // The best compromises of a study with several objectives (the Pareto front), and their progress (the hypervolume).
 
 import { Chart, colours, common, numbers } from "./charts.js";
+import { progressOf } from "./compromises.js";
 import { byId } from "./elements.js";
 import { conditions } from "./scale.js";
 import { counted, expected, figure, measured, numbered, ofInterval, plusMinus, sampleOf, titled } from "./words.js";
@@ -145,9 +146,7 @@ export function volumeChart(data) {
       option,
       header: ["observation", "hypervolume"],
       rows: line,
-      said:
-        `${counted(line.length, "better compromise")} so far, the last one with result ${last.observation}; ` +
-        `counted from ${reference.join(", ")}.`,
+      said: `${progressOf(front)}; counted from ${reference.join(", ")}.`,
     };
   });
 }

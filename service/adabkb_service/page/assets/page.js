@@ -346,7 +346,11 @@ document.addEventListener("submit", async (event) => {
   form.setAttribute("aria-busy", "true");
   try {
     for (const field of remembered(form)) localStorage.setItem(dataOf(field, "remember"), field.value);
-    await perform(form, form.made ? await form.made() : body(form));
+    const sent = /** @type {object} */ (form.made ? await form.made() : body(form));
+    if (apiOf(form)[0] === "PATCH" && !Object.keys(sent).length) {
+      form.closest("dialog")?.close();
+      say("Nothing was changed.");
+    } else await perform(form, sent);
   } catch (error) {
     if (form.isConnected) tellProblem(form, error);
     else say(messageOf(error)); // another row of a table is edited by now

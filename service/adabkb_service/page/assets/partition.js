@@ -33,6 +33,8 @@ export function partitionChart(data) {
         data.recommendation(),
       ]);
       if (!scales.length) return { empty: "The rows of a table have no cells to draw." };
+      const few = await data.tooFew();
+      if (few) return { empty: few };
       if (items.length < 2) return { empty: "The space is a single cell until the model refines it." };
       const end = history.count;
       step.max = String(end);

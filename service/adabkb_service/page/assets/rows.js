@@ -1,15 +1,32 @@
-// The table of results: a row becomes a form where its result is corrected, excluded or entered.
+// The table of results: a row becomes a form where its result is corrected, excluded or entered. The table follows the
+// log, but does not move under a person who is typing.
 
 import { StudyData } from "./data.js";
 import { around, byId, dataOf, every, holder, ifThere, made, one } from "./elements.js";
+import { fieldsOf } from "./forms.js";
 import { takeTables } from "./paste.js";
+import { say } from "./toasts.js";
+import { counted } from "./words.js";
 
 const FORM = "row-form";
+const SETTLE_MILLISECONDS = 600; // after an event, for related ones
+const MIN_MILLISECONDS = 3000; // between two times that the table is read because of events
 /** @type {{ row: HTMLTableRowElement, before: [Element, Node[]][], below: HTMLElement } | null} */
 let editor = null; // the edited row, its former cells, and the row with the buttons
+/** @type {string[]} */
+let places = []; // names of the rows in their order, once a person has opened one
 /** @type {XMLHttpRequest | null} */
 let asked = null; // the pending request of a person for another part of the table
 let isStale = false; // whether the table has changed since, and still has to be read
+/** @type {number[]} */
+let unread = []; // numbers of the events with results that the table does not show
+/** @type {number | null} */
+let reading = null; // the timer
+let readAt = 0;
+/** What a person has typed into a row, while the table is read.
+ * @type {{ name: string, isNew: boolean, values: (string | boolean)[] } | null}
+ */
+let typed = null;
 
 /** An input in a cell or below the row, which belongs to the form.
  * @param {string} name
@@ -41,7 +58,7 @@ function begin(row) {
   const api = dataOf(byId("rows", HTMLElement), "api");
   const told = row.dataset.result ? JSON.parse(row.dataset.result) : null;
   const asked = told ? null : JSON.parse(dataOf(row, "trial"));
-  const cells = every(row, "[data-field], [data-measured]", HTMLElement);
+  const cells = every(row, "[data-field=value], [data-measured]", HTMLElement);
   /** @type {Record<string, string>} */
   const labels = JSON.parse(dataOf(one(byId("rows", HTMLElement), "table", HTMLElement), "labels"));
   /** @type {[Element, Node[]][]} */
@@ -49,13 +66,9 @@ function begin(row) {
   for (const cell of cells) {
     const metric = cell.dataset.measured;
     const name = metric ?? dataOf(cell, "field");
-    const label = labels[name] ?? "Standard error, if known";
+    const label = labels[name];
     const value = metric === undefined ? told?.[name] : told?.metrics[metric];
-    const input = field(name, label, value, {
-      group: metric === undefined ? undefined : "metrics",
-      isOptional: told !== null && name === "std_error",
-    });
-    cell.replaceChildren(name === "std_error" ? labelled("± if known", input) : input);
+    cell.replaceChildren(field(name, label, value, { group: metric === undefined ? undefined : "metrics" }));
   }
   const form = made("form", { id: FORM, className: "row-form" });
   Object.assign(
@@ -76,6 +89,10 @@ function begin(row) {
           }),
         },
   );
+  if (row.querySelector("[data-field=std_error]")) {
+    const label = "Standard error, if known";
+    form.append(labelled(label, field("std_error", label, told?.std_error, { isOptional: told !== null })));
+  }
   /** @type {string[]} */
   const errors = told ? Object.keys(told.std_errors) : asked.std_errors;
   for (const name of errors)
@@ -112,12 +129,11 @@ function begin(row) {
   cancel.addEventListener("click", leave);
   form.append(problem, made("p", { className: "buttons" }, save, cancel));
   const below = made("tr", { className: "editor" }, made("td", { colSpan: row.cells.length }, form));
+  places = rowsOf(document).map(nameOf);
   row.classList.add("editing");
   row.after(below);
   editor = { row, before, below };
-  const first = every(row, "input", HTMLInputElement).find(
-    (input) => !told?.missing.length || (input.value === "" && input.name !== "std_error"),
-  );
+  const first = every(row, "input", HTMLInputElement).find((input) => !told?.missing.length || input.value === "");
   first?.focus();
   first?.select();
 }
@@ -140,6 +156,93 @@ function end() {
 function leave() {
   end();
   if (isStale) readAnew();
+}
+
+/** The rows of the table, without the one with the buttons.
+ * @param {ParentNode} within
+ */
+const rowsOf = (within) => every(within, "#rows tbody tr:not(.editor)", HTMLTableRowElement);
+
+/** Keep the rows in the places that they had when a person opened one, so that the next row to fill in stays where it
+ * is. A new row is below the one that it follows, or the first one.
+ */
+function keepPlaces() {
+  const place = (/** @type {HTMLTableRowElement} */ row) => places.indexOf(nameOf(row));
+  const rows = rowsOf(document);
+  const kept = rows.filter((row) => place(row) >= 0).sort((a, b) => place(a) - place(b));
+  for (const [i, row] of rows.entries()) {
+    if (place(row) >= 0) continue;
+    kept.splice(i ? kept.indexOf(rows[i - 1]) + 1 : 0, 0, row);
+  }
+  const focused = document.activeElement;
+  if (kept.some((row, i) => row !== rows[i])) rows[0].parentElement?.replaceChildren(...kept);
+  if (focused instanceof HTMLElement && focused !== document.activeElement) focused.focus(); // rows that move lose it
+  places = kept.map(nameOf);
+}
+
+/** The name of a row: the number of its trial or of its result.
+ * @param {HTMLTableRowElement} row
+ */
+const nameOf = (row) => row.cells[0].textContent.trim();
+
+/** Whether a person is typing into the table or its filter, so that the table must not move. */
+const isHeld = () => editor !== null || document.activeElement?.closest(".filters") != null;
+
+/** The study has changed: read the table again, but not too often.
+ * @param {StudyEvent} [event] what has changed, if this is known
+ */
+export function changed(event) {
+  if (event?.kind === "observed") unread.push(event.seq);
+  if (reading !== null) return;
+  reading = setTimeout(
+    () => {
+      [reading, readAt] = [null, Date.now()];
+      if (editor?.below.querySelector("[aria-busy]"))
+        isStale = true; // it is this row that changes
+      else if (isHeld()) tellNews();
+      else readAnew();
+    },
+    Math.max(SETTLE_MILLISECONDS, readAt + MIN_MILLISECONDS - Date.now()),
+  );
+}
+
+/** Say that the table has changed, with a button that shows the changes. */
+function tellNews() {
+  isStale = true;
+  const news = byId("news", HTMLElement);
+  one(news, "span", HTMLElement).textContent = unread.length ? counted(unread.length, "new result") : "New changes";
+  news.hidden = false;
+}
+
+/** Show the changes. What a person has typed into a row stays. */
+function show() {
+  if (editor) {
+    const values = fieldsOf(byId(FORM, HTMLFormElement)).map(inputOf);
+    typed = { name: nameOf(editor.row), isNew: "trial" in editor.row.dataset, values };
+  }
+  leave();
+}
+
+/** @type {(field: Field) => string | boolean} */
+const inputOf = (field) => (isBox(field) ? field.checked : field.value);
+/** @type {(field: Field) => field is HTMLInputElement} */
+const isBox = (field) => field instanceof HTMLInputElement && field.type === "checkbox";
+
+/** Open the row again into which a person has typed. */
+function typeAgain() {
+  if (!typed) return;
+  const { name, isNew, values } = typed;
+  typed = null;
+  const row = rowsOf(document).find((each) => nameOf(each) === name);
+  if (!row?.querySelector("[data-edit]") || "trial" in row.dataset !== isNew) {
+    const told = values.filter((each) => typeof each === "string" && each !== "").join(", ");
+    say(`Trial ${name} has changed.${told && ` Your input was not stored: ${told}`}`);
+    return;
+  }
+  begin(row);
+  for (const [i, field] of fieldsOf(byId(FORM, HTMLFormElement)).entries())
+    if (isBox(field)) field.checked = values[i] === true;
+    else field.value = String(values[i]);
 }
 
 function readAnew() {
@@ -166,10 +269,18 @@ document.addEventListener("keydown", (event) => {
 for (const name of /** @type {const} */ (["htmx:beforeRequest", "htmx:beforeSwap"])) {
   document.addEventListener(name, (event) => {
     if (!editor || event.detail.requestConfig.elt.id !== "rows") return;
-    isStale = true;
+    tellNews();
     event.preventDefault();
   });
 }
+
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { target, requestConfig } = event.detail;
+  if (target.id === "rows" && requestConfig.elt.id !== "rows") places = []; // a person sorts, filters or turns the page
+});
+document.addEventListener("htmx:afterSwap", ({ target }) => {
+  if (target instanceof Element && target.id === "rows" && places.length) keepPlaces();
+});
 
 // If a person has requested another part of the table, such as the next page, reloading the present page must wait.
 document.addEventListener("htmx:beforeSend", (event) => {
@@ -181,9 +292,14 @@ document.addEventListener("htmx:beforeSend", (event) => {
   });
 });
 document.addEventListener("htmx:afterSettle", ({ target }) => {
-  const isNew = target instanceof Element && target.id === "rows"; // only the new element handles events
-  if (isNew && isStale && !asked && !editor) readAnew();
+  if (!(target instanceof HTMLElement && target.id === "rows")) return;
+  const shown = Number(target.dataset.revision);
+  unread = unread.filter((each) => each > shown);
+  byId("news", HTMLElement).hidden = true;
+  typeAgain();
+  if (isStale && !asked && !editor) readAnew(); // only the new element handles events
 });
+one(byId("news", HTMLElement), "button", HTMLElement).addEventListener("click", show);
 document.addEventListener("htmx:confirm", (event) => {
   if (!asked || event.detail.elt.id !== "rows") return;
   isStale = true;

@@ -10,7 +10,7 @@ import { StudyData } from "./data.js";
 import { around, byId, dataOf, every, ifThere, made, one } from "./elements.js";
 import { follow } from "./feed.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
-import "./rows.js";
+import { changed as changeTable } from "./rows.js";
 import { asShown, Scale } from "./scale.js";
 import { chartsOf } from "./study-charts.js";
 import { say } from "./toasts.js";
@@ -18,7 +18,6 @@ import { takeWords } from "./wording.js";
 import { between, counted, difference, expected, figure, inUnit, meanOf, measured, ofInterval } from "./words.js";
 
 const SETTLE_MILLISECONDS = 600;
-const TRIALS_MILLISECONDS = 3000;
 const PHONE = "(max-width: 40rem)";
 const MAX_RETRIED = 1000; // failed trials that one button tries again
 
@@ -103,10 +102,12 @@ async function recommend() {
   const table = byId("recommendation", HTMLTableElement);
   const { model, observed, reason } = await data.recommendation();
   const shortcoming = byId("shortcoming", HTMLElement);
-  const few = reason === "too_few_results" ? await data.tooFew() : "";
-  shortcoming.textContent = few || (JSON.parse(dataOf(shortcoming, "reasons"))[reason ?? ""] ?? "");
+  const mayBeFew = reason === "too_few_results" || reason === "nothing_feasible";
+  const few = mayBeFew ? await data.tooFew() : "";
+  const why = reason === "too_few_results" && few ? "" : JSON.parse(dataOf(shortcoming, "reasons"))[reason ?? ""];
+  shortcoming.textContent = [why, few].filter(Boolean).join(" ");
   shortcoming.hidden = shortcoming.textContent === "";
-  byId("best", HTMLElement).classList.toggle("without-model", reason === "too_few_results");
+  byId("best", HTMLElement).classList.toggle("without-model", reason === "too_few_results" || few !== "");
   const points = [model, observed].map((found) => found && asShown(study, found.parameters));
   for (const row of every(table, "[data-parameter]", HTMLElement)) {
     const name = dataOf(row, "parameter");
@@ -192,24 +193,11 @@ for (const form of every(document, "form[data-catalogue]", HTMLFormElement)) tak
 
 /** @type {number | null} */
 let settling = null;
-/** @type {number | null} */
-let listing = null;
-let listedAt = 0;
-
-/** Update the table of trials, but not too often. */
-function listAgain() {
-  if (listing !== null) return;
-  listing = setTimeout(
-    () => {
-      [listing, listedAt] = [null, Date.now()];
-      document.body.dispatchEvent(new CustomEvent("trials-changed", { bubbles: true }));
-    },
-    Math.max(0, listedAt + TRIALS_MILLISECONDS - Date.now()),
-  );
-}
-
-/** After an event, wait for related ones, then show all of them at once. */
-function changed() {
+/** After an event, wait for related ones, then show all of them at once.
+ * @param {StudyEvent} [event]
+ */
+function changed(event) {
+  changeTable(event);
   if (settling !== null) return;
   settling = setTimeout(() => {
     settling = null;
@@ -219,7 +207,6 @@ function changed() {
     assessment.changed();
     best();
     document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true, detail: { isFollowed: true } }));
-    listAgain();
   }, SETTLE_MILLISECONDS);
 }
 

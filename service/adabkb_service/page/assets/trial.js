@@ -1,7 +1,8 @@
 // The page of a trial, updated while it is open. Input is kept.
 
-import { reachable, root } from "./calls.js";
+import { root } from "./calls.js";
 import { byId, dataOf, every, one } from "./elements.js";
+import { listen } from "./stream.js";
 
 const trial = byId("trial", HTMLElement);
 const study = encodeURIComponent(dataOf(trial, "study"));
@@ -71,33 +72,9 @@ function changed() {
 }
 
 document.body.addEventListener("study-changed", changed);
-const source = new EventSource(`${root}/v1/studies/${study}/events?cursor=${dataOf(trial, "cursor")}`);
-let isLost = false;
-source.addEventListener("open", () => {
-  reachable(true);
-  if (isLost) changed();
-  isLost = false;
-});
-source.addEventListener("error", () => {
-  reachable(false);
-  isLost = true;
-});
-for (const kind of [
-  "leased",
-  "expired",
-  "released",
-  "observed",
-  "failed",
-  "retried",
-  "withdrawn",
-  "annotated",
-  "stopped",
-  "corrected",
-  "measured",
-  "completed",
-]) {
-  source.addEventListener(kind, ({ data }) => {
-    const event = JSON.parse(data);
-    if (event.trial === number || event.kind === "completed") changed();
-  });
-}
+listen(
+  `${root}/v1/studies/${study}`,
+  dataOf(trial, "cursor"),
+  (event) => (event.trial === number || event.trial === null) && changed(),
+  { missed: changed },
+);

@@ -1,6 +1,7 @@
 // The trials of each worker over time.
 
 import { Chart, colours, common, roomForLegend } from "./charts.js";
+import { STATES } from "./states.js";
 import { atClock, counted, measured, span } from "./words.js";
 
 const MAX_WORKERS = 40;
@@ -20,14 +21,16 @@ export function timelineChart(data) {
       const drawn = trials.filter((trial) => workers.includes(named(trial)));
       /** @type {Record<string, ChartOption>} */
       const styles = {
-        "in progress": { fill: ink.surface, stroke: ink.accent, lineWidth: 2 },
+        active: { fill: ink.surface, stroke: ink.accent, lineWidth: 2 },
         completed: { fill: ink.accent, stroke: ink.surface, lineWidth: 1 },
         failed: { fill: ink.bad, stroke: ink.surface, lineWidth: 1, decal: stripes(ink, 0.8) },
-        "overdue or to try again": { fill: ink.warn, stroke: ink.surface, lineWidth: 1, decal: stripes(ink, 0) },
-        "stopped early": { fill: ink.surface, stroke: ink.muted, lineWidth: 2 },
+        expired: { fill: ink.warn, stroke: ink.surface, lineWidth: 1, decal: stripes(ink, 0) },
+        released: { fill: ink.warn, stroke: ink.surface, lineWidth: 1 },
+        queued: { fill: ink.surface, stroke: ink.warn, lineWidth: 2 },
+        stopped: { fill: ink.surface, stroke: ink.muted, lineWidth: 2 },
         withdrawn: { fill: ink.muted, stroke: ink.surface, lineWidth: 1 },
       };
-      const kinds = Object.keys(styles).filter((kind) => drawn.some((trial) => kindOf(trial) === kind));
+      const states = Object.keys(styles).filter((state) => drawn.some((trial) => trial.state === state));
       const end = (/** @type {TimelineTrial} */ trial) =>
         Date.parse(trial.finished_at ?? (trial.state === "active" ? new Date().toISOString() : trial.started_at));
       /** @type {ChartOption} */
@@ -50,12 +53,12 @@ export function timelineChart(data) {
         },
         dataZoom: [{ type: "inside", filterMode: "none" }],
         series: [
-          ...kinds.map((name) => ({
+          ...states.map((state) => ({
             type: "scatter",
-            name,
+            name: STATES[state],
             silent: true,
             data: [],
-            itemStyle: legendStyle(styles[name]),
+            itemStyle: legendStyle(styles[state]),
           })),
           {
             type: "custom",
@@ -70,13 +73,14 @@ export function timelineChart(data) {
               const [right] = api.coord([api.value(2), api.value(0)]);
               const height = Math.min(22, api.size([0, 1])[1] * 0.6);
               const shape = { x: left, y: middle - height / 2, width: Math.max(right - left, 3), height, r: 2 };
-              return { type: "rect", shape, style: styles[kindOf(drawn[params.dataIndex])] };
+              return { type: "rect", shape, style: styles[drawn[params.dataIndex].state] };
             },
           },
         ],
       };
-      option.grid.top += roomForLegend("timeline", kinds);
-      option.legend.data = kinds.map((name) => ({ name, icon: "rect" }));
+      const names = states.map((state) => STATES[state]);
+      option.grid.top += roomForLegend("timeline", names);
+      option.legend.data = names.map((name) => ({ name, icon: "rect" }));
       option.tooltip = {
         ...option.tooltip,
         formatter: (/** @type {{ data: { trial: TimelineTrial } }} */ { data: { trial } }) =>
@@ -90,26 +94,12 @@ export function timelineChart(data) {
         header: ["trial", ...columns],
         rows,
         height: Math.max(120, 50 + 30 * workers.length),
-        said: `${counted(workers.length, "worker")}, ${counted(trials.length, "trial")}, ${active} in progress.`,
+        said: `${counted(workers.length, "worker")}, ${counted(trials.length, "trial")}, ${active} ${STATES.active}.`,
       };
     },
     { select: ({ data: point }) => location.assign(data.trialPage(point.trial.number)) },
   );
 }
-
-/** @type {Record<string, string>} */
-const KINDS = {
-  active: "in progress",
-  completed: "completed",
-  failed: "failed",
-  stopped: "stopped early",
-  withdrawn: "withdrawn",
-};
-
-/** The description of a trial's bar.
- * @param {TimelineTrial} trial
- */
-const kindOf = ({ state }) => KINDS[state] ?? "overdue or to try again";
 
 /** The style of a bar, for the legend.
  * @param {ChartOption} style
@@ -140,7 +130,7 @@ const stripes = (ink, rotation) => ({
  */
 function about(trial, end, quantity) {
   const lines = [
-    `trial ${trial.number}, ${trial.state}`,
+    `trial ${trial.number}, ${STATES[trial.state]}`,
     `from ${atClock(trial.started_at)}, ${span((end - Date.parse(trial.started_at)) / 1000)}`,
   ];
   if (trial.value !== null) lines.push(`result ${measured(trial.value, quantity)}`);

@@ -1,0 +1,10 @@
+// The page of all results of a study: its table follows the log.
+
+import { root } from "./calls.js";
+import { byId, dataOf } from "./elements.js";
+import { changed } from "./rows.js";
+import { listen } from "./stream.js";
+
+const page = byId("results-page", HTMLElement);
+const api = `${root}/v1/studies/${encodeURIComponent(dataOf(page, "study"))}`;
+listen(api, dataOf(page, "cursor"), changed, { missed: changed });

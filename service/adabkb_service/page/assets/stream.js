@@ -1,0 +1,30 @@
+// The events of a study as they happen, by server-sent events.
+
+import { reachable } from "./calls.js";
+import { byId, dataOf } from "./elements.js";
+
+/** Call a function with each event of a study that is stored from now on, and another one when events may have been
+ * missed. Returns a function that ends this.
+ * @param {string} api the address of the study
+ * @param {string} cursor of the first event
+ * @param {(event: StudyEvent) => void} told
+ * @param {{ missed: () => void, opened?: () => void, lost?: (isOver: boolean) => void }} more
+ */
+export function listen(api, cursor, told, { missed, opened = () => {}, lost = () => {} }) {
+  const source = new EventSource(`${api}/events?cursor=${cursor}`);
+  let isLost = false;
+  source.addEventListener("open", () => {
+    opened();
+    reachable(true);
+    if (isLost) missed();
+    isLost = false;
+  });
+  source.addEventListener("error", () => {
+    lost(source.readyState === EventSource.CLOSED);
+    reachable(false);
+    isLost = true;
+  });
+  for (const kind of JSON.parse(dataOf(byId("main", HTMLElement), "events")))
+    source.addEventListener(kind, ({ data }) => told(JSON.parse(data)));
+  return () => source.close();
+}
