@@ -123,7 +123,7 @@ class Chemist:
         page, point = self._page, self._point()
         other = next(value for value in VALUES["temperature"] if value != point["temperature"])
         page.get_by_text("The conditions differed").click()
-        page.get_by_label("temperature").fill(other)
+        page.locator("#trial-outcome").get_by_label("temperature").fill(other)
         page.get_by_label("Yield [%]", exact=True).fill(str(measured_yield(*{**point, "temperature": other}.values())))
         self._takes_a_picture("other-values", page.locator("#trial-outcome"))
         page.get_by_role("button", name="Save the result").click()

@@ -24,10 +24,10 @@ HEAT: dict[str, Any] = {"name": "heat", "kind": "float", "low": 0, "high": 1}
 
 
 def create(api: httpx.Client, study: str, *parameters: dict[str, Any]) -> None:
-    """A study with a few results."""
+    """A study with enough results to rely on its model."""
     definition = {"id": study, "direction": "maximize", "parameters": list(parameters), "seed": 1}
     checked(api.post("/v1/studies", json=definition))
-    for _ in range(5):
+    for _ in range(9):
         (trial,) = checked(api.post(f"/v1/studies/{study}/suggest", json={}))["trials"]
         value = float(DYES.index(trial["parameters"]["dye"]))
         checked(api.post(f"/v1/studies/{study}/observe", json={"trial": trial["number"], "value": value}))
@@ -42,7 +42,7 @@ def test_charts_are_drawn_along_the_parameters_that_have_an_order(
         page.goto("/studies/dyed")
         for chart in ("parallel", "slices", "importance"):
             drawn(page, chart)
-        expect(page.locator("#parallel-said")).to_contain_text("5 results across 1 parameter")
+        expect(page.locator("#parallel-said")).to_contain_text("9 results across 1 parameter")
         page.locator("#contour").scroll_into_view_if_needed()
         expect(page.get_by_text("There is only one parameter to draw, heat; its slice is above.")).to_be_visible()
         expect(page.locator("#recommendation")).to_contain_text("dye ")

@@ -34,8 +34,9 @@ def test_what_constraints_and_conditions_leave_out_is_shown(browser: Browser, si
     made_of = {"name": "kind", "kind": "categorical", "choices": ["oil", "water"]}
     fat = {"name": "fat", "kind": "float", "low": 0, "high": 1, "when": {"kind": ["oil"]}}
     salt = {"name": "salt", "kind": "float", "low": 1, "high": 1000, "scale": "log", "when": {"kind": ["water"]}}
-    evaluated(api, id="forbidden", parameters=both, constraints=["a + b <= 1"])
-    evaluated(api, id="left-out", parameters=[made_of, *both, fat, salt], prior={"a": {"around": 0.2, "width": 0.1}})
+    evaluated(api, 9, id="forbidden", parameters=both, constraints=["a + b <= 1"])
+    prior = {"a": {"around": 0.2, "width": 0.1}}
+    evaluated(api, 15, id="left-out", parameters=[made_of, *both, fat, salt], prior=prior)
     asked = {"parameter": ["a", "b"]}
     columns, rows = (axis["values"] for axis in checked(api.get("/v1/studies/forbidden/slice", params=asked))["axes"])
     forbidden = api.get("/studies/forbidden/forbidden.json", params=asked).json()
@@ -56,11 +57,11 @@ def test_what_constraints_and_conditions_leave_out_is_shown(browser: Browser, si
         expect(shown.get_by_role("row", name="a number")).to_contain_text("0.2, ± 0.1")
 
 
-def evaluated(api: httpx.Client, **definition: Any) -> None:
+def evaluated(api: httpx.Client, results: int, **definition: Any) -> None:
     """A study with some results."""
     checked(api.post("/v1/studies", json={"direction": "minimize", "seed": 1, **definition}))
     address = f"/v1/studies/{definition['id']}"
-    for _ in range(5):
+    for _ in range(results):
         (trial,) = checked(api.post(f"{address}/suggest", json={}))["trials"]
         checked(api.post(f"{address}/observe", json={"trial": trial["number"], "value": trial["parameters"]["a"]}))
 
@@ -437,8 +438,8 @@ def option_of(page: Page, chart: str) -> dict[str, Any]:
 
 
 def bounded_and_conditional(api: httpx.Client) -> None:
-    """A study with a bound, a failed trial, a result of a user's own point, and a parameter that only one choice
-    uses."""
+    """A study with a bound, a failed trial, results of a user's own points, and a parameter that only one choice uses.
+    There are enough results to rely on the model."""
     parameters = [
         {"name": "optimizer", "kind": "categorical", "choices": ["sgd", "adam"]},
         {"name": "lr", "kind": "float", "low": 1e-5, "high": 0.1, "scale": "log"},
@@ -453,6 +454,8 @@ def bounded_and_conditional(api: httpx.Client) -> None:
         told = {"value": 5, "metrics": {"ms": 10}} if number == 1 else {"state": "failed"}
         checked(api.post("/v1/studies/net/observe", json={"trial": number, **told}))
     own = [("adam", 0.001, 0.2, 10), ("adam", 0.0001, 0.1, 50), ("adam", 0.01, 0.3, 5), ("adam", 0.002, 0.15, 30)]
+    own += [("adam", 0.1, 0.6, 10), ("adam", 0.03, 0.45, 10), ("adam", 0.003, 0.25, 10)]
+    own += [("adam", 0.0003, 0.22, 10), ("adam", 0.00003, 0.4, 10), ("adam", 0.00001, 0.5, 10)]
     for choice, rate, value, ms in own:
         measured = {"parameters": {"optimizer": choice, "lr": rate}, "value": value, "metrics": {"ms": ms}}
         checked(api.post("/v1/studies/net/observe", json=measured))
@@ -468,9 +471,10 @@ def test_charts_of_a_study_with_a_bound_and_a_condition(browser: Browser, site: 
     with tab(browser, site) as page:
         page.goto("/studies/net?charts=history,parallel,slices")
         drawn(page, "parallel", "history", "slices")
-        lines, beyond = option_of(page, "parallel")["series"]
+        lines, beyond, contradicted = option_of(page, "parallel")["series"]
+        assert contradicted["data"] == []
         assert [each["value"][-1] for each in beyond["data"]] == [0.1, 0.15]
-        assert {each["value"][-1] for each in lines["data"] if "lineStyle" in each} == {0.2, 0.3, 4, 5}
+        assert {each["value"][-1] for each in lines["data"] if "lineStyle" in each} == {0.2, 0.22, 0.25, 0.3, 0.4}
         assert all(each["value"][2] < 0 for each in beyond["data"]), "momentum is below its axis"
         page.locator("#parallel-of").select_option(label="Result")
         values = sorted(each["value"][-1] for each in [*lines["data"], *beyond["data"]])
@@ -490,8 +494,8 @@ def test_charts_of_a_study_with_a_bound_and_a_condition(browser: Browser, site: 
         by_name = {each["name"]: each for each in option["series"] if "name" in each}
         (failure,) = by_name["failed trial, below the axis"]["data"]
         assert failure["value"][0] == 2
-        assert [x for x, _ in by_name["best so far"]["data"]] == [1, 3, 7], (
-            "four own results are between trials 2 and 3"
+        assert [x for x, _ in by_name["best so far"]["data"]] == [1, 3, 13], (
+            "ten own results are between trials 2 and 3"
         )
         assert option["xAxis"][0]["name"] == "trial (results without a trial have no number)"
         expect(page.locator("#history-said")).to_contain_text(

@@ -26,7 +26,7 @@ PARAMETERS = [
 def gluing(api: httpx.Client) -> None:
     definition = {"id": "gluing", "direction": "maximize", "parameters": PARAMETERS, "seed": 1}
     checked(api.post("/v1/studies", json=definition))
-    for number in range(12):
+    for number in range(18):  # enough results to rely on the model
         context = {"humidity": [0.1, 0.5, 0.9][number % 3], "machine": "AB"[number % 2]}
         (trial,) = checked(api.post("/v1/studies/gluing/suggest", json={"context": context}))["trials"]
         point = trial["parameters"]
@@ -95,9 +95,9 @@ def test_the_page_asks_for_the_context_and_shows_the_best_point_of_it(
         dialog.get_by_label("humidity").fill("0.73")
         dialog.get_by_label("machine").select_option(label="B")
         dialog.get_by_role("button", name="Get the next trial").click()
-        expect(page.get_by_role("heading", name="Trial 13")).to_be_visible()
+        expect(page.get_by_role("heading", name="Trial 19")).to_be_visible()
         expect(page.get_by_text("The context was humidity = 0.73, machine = 'B'.")).to_be_visible()
-    assert checked(api.get("/v1/studies/gluing/trials/13"))["parameters"]["humidity"] == 0.73
+    assert checked(api.get("/v1/studies/gluing/trials/19"))["parameters"]["humidity"] == 0.73
 
 
 def test_the_page_asks_for_the_context_of_a_front(browser: Browser, site: str, api: httpx.Client) -> None:
@@ -182,7 +182,6 @@ def test_the_page_shows_the_best_point_now_beside_the_best_result_ever(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
     """In the context of the latest result, with enough results to rely on the model."""
-    gluing(api)
     gluing(api)
     with tab(browser, site) as page:
         page.goto("/studies/gluing")

@@ -75,6 +75,8 @@ def corpus() -> dict[str, dict[str, Any]]:
 
 
 CORPUS = corpus()
+PARTS = 4
+"""Number of tests of these definitions, each of which creates a share of them through the page."""
 NOT_IN_FIELDS = {"odd": {"parameters"}, "measured": {"quantities", "metrics"}}
 """Definitions with parts without a field: the unit of a parameter without numbers, and labels of a cost. Metrics with
 bounds are also listed."""
@@ -115,11 +117,9 @@ def test_the_form_has_a_field_for_all_that_a_definition_may_say(browser: Browser
                     assert fields.get(field) == given[field], (name, field)
 
 
-@pytest.mark.parametrize(
-    "names", [["odd", "measured"], pytest.param(list(CORPUS), marks=pytest.mark.long)], ids=["few", "all"]
-)
+@pytest.mark.parametrize("part", ["few", *(pytest.param(part, marks=pytest.mark.long) for part in range(PARTS))])
 def test_studies_created_through_the_page_are_those_of_the_api(
-    browser: Browser, site: str, api: httpx.Client, names: list[str]
+    browser: Browser, site: str, api: httpx.Client, part: str | int
 ) -> None:
     """The definitions stored through JSON and through the form are equal."""
     checked(api.post("/v1/studies", json={"id": "old", **made(["bounds"]).model_dump(mode="json", exclude={"id"})}))
@@ -129,15 +129,15 @@ def test_studies_created_through_the_page_are_those_of_the_api(
         checked(api.post("/v1/studies/old/observe", json=result))
     with tab(browser, site) as page:
         page.route("**/studies/page-*", lambda route: route.fulfill(body="created", content_type="text/html"))
-        for number, name in enumerate(names, start=len(names)):
+        for number, name in enumerate(["odd", "measured"] if isinstance(part, str) else list(CORPUS)[part::PARTS]):
             given = {**CORPUS[name], "seed": 1}
-            checked(api.post("/v1/studies", json={**given, "id": f"api-{number}"}))
+            checked(api.post("/v1/studies", json={**given, "id": f"api-{part}-{number}"}))
             open_form(page)
             write(page, {**given, "id": "another"})
-            page.get_by_label("ID", exact=True).fill(f"page-{number}")
+            page.get_by_label("ID", exact=True).fill(f"page-{part}-{number}")
             page.get_by_role("button", name="Create the study").click()
-            page.wait_for_url(f"**/studies/page-{number}")
-            one, other = (checked(api.get(f"/v1/studies/{kind}-{number}")) for kind in ("api", "page"))
+            page.wait_for_url(f"**/studies/page-{part}-{number}")
+            one, other = (checked(api.get(f"/v1/studies/{kind}-{part}-{number}")) for kind in ("api", "page"))
             for each in (one, other):
                 for own in ("id", "created_at", "updated_at"):
                     del each[own]

@@ -62,7 +62,7 @@ def worded(api: httpx.Client, study: str) -> None:
     ]
     definition = {"id": study, "direction": "maximize", "parameters": parameters, "seed": 1, "quantities": WORDS}
     checked(api.post("/v1/studies", json=definition))
-    for _ in range(8):
+    for _ in range(9):  # enough results to rely on the model
         (trial,) = checked(api.post(f"/v1/studies/{study}/suggest", json={}))["trials"]
         value = 99.9 - 40 * (trial["parameters"]["t"] - 0.3) ** 2
         checked(api.post(f"/v1/studies/{study}/observe", json={"trial": trial["number"], "value": value}))
@@ -76,7 +76,7 @@ def test_numbers_have_units_and_end_at_natural_bounds(browser: Browser, site: st
         drawn(page, "history", "slices", "importance", "validation")
         expect(page.locator("#figures")).to_contain_text("Yield, maximized")
         expect(page.locator("#measured-now strong")).to_have_text(re.compile(r"^\d\d\.\d$"))
-        expect(page.locator("#assessment")).to_contain_text(re.compile(r"Yield: the best of 8 results is \d\d\.\d\s%"))
+        expect(page.locator("#assessment")).to_contain_text(re.compile(r"Yield: the best of 9 results is \d\d\.\d\s%"))
         expect(page.locator("#recommendation")).to_contain_text("Yield [%]")
         expect(page.locator("#recommendation")).to_contain_text("t [h]")
         expect(page.locator("#history-said")).to_contain_text("% ")
@@ -95,8 +95,11 @@ def test_numbers_have_units_and_end_at_natural_bounds(browser: Browser, site: st
         bounds = [float(cell[heads.index("index")]) for cell in cells if cell[heads.index("index")]]
         assert max(bounds) == 99
         checked(api.patch("/v1/studies/reading", json={"quantities": WORDS}))
-        page.goto("/studies/reading/trials/9")
-        expect(page.locator("#why")).to_contain_text("too few results to rely on a prediction: 8, of 9.")
+        page.goto("/studies/reading/trials/10")
+        reason = page.locator("#why > p", has_text="(90%:").inner_text()
+        interval = re.search(r"expected [\d.]+\s% \(90%: [\d.]+ to ([\d.]+)\s%\)", reason)
+        assert interval, reason
+        assert float(interval[1]) <= 100
         expect(page.get_by_label("Yield [%]")).to_be_visible()
         expect(page.get_by_text("Cell", exact=True)).to_be_hidden()
         page.get_by_text("Details of the search").click()
@@ -143,7 +146,7 @@ def test_a_result_slightly_beyond_its_bounds_is_stored_with_a_warning(
     worded(api, "beyond")
     checked(api.post("/v1/studies/beyond/suggest", json={}))
     with tab(browser, site, refused=REFUSALS) as page:
-        page.goto("/studies/beyond/trials/9")
+        page.goto("/studies/beyond/trials/10")
         page.get_by_label("Yield [%]").fill("824")
         page.get_by_role("button", name="Save the result").click()
         expect(page.locator(".fault").filter(has_text="far above the possible values, 0 to 100 %")).to_be_visible()
@@ -153,4 +156,7 @@ def test_a_result_slightly_beyond_its_bounds_is_stored_with_a_warning(
             "Yield is above the natural bound of 100.0 %: check the number."
         )
         page.goto("/studies/beyond")
-        expect(page.locator("#assessment")).to_contain_text("You can stop: the best result has reached the best")
+        answers = page.locator("#assessment")
+        expect(answers).to_contain_text("Can I stop?Check the best result first: it is better than the best possible")
+        expect(answers).to_contain_text("you can stop: nothing more can be gained.")
+        expect(answers).to_contain_text("The best result is 102 %, but 100 % is the best possible one.")

@@ -106,7 +106,7 @@ def test_results_in_a_file_have_the_names_of_rows(client: Client, tmp_path: Path
 @pytest.mark.long
 def test_figures_are_of_the_other_parameters(client: Client) -> None:
     study = client.create_study("drawn", {"molecule": made(9), "x": Float(0, 1)}, direction="maximize")
-    study.run(lambda x, **_: x, n_trials=5, progress=False)
+    study.run(lambda x, **_: x, n_trials=9, progress=False)  # enough results for importances
     for draw in (study.plot.parallel, study.plot.slice, study.plot.leaves, study.plot.importance):
         assert draw().axes
     with pytest.raises(ValueError, match="'molecule' is a catalogue, whose rows have no order; leave it out"):

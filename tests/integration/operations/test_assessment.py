@@ -526,7 +526,8 @@ def test_a_best_result_beyond_its_natural_bound_is_a_warning_and_no_reason_to_st
     found = assessment(running, "s")
     assert found.checks[0].check == "beyond_bounds"
     assert "The best result is 150\xa0%, but 100\xa0% is the best possible one." in found.checks[0].text
-    assert "You can stop" not in found.outlook.text
+    assert found.outlook.text.startswith("Check the best result first: it is better than the best possible one.")
+    assert "gain of" not in found.outlook.text
 
 
 def test_nothing_that_the_model_has_learned_is_shown_before_there_are_enough_results(running: Service) -> None:

@@ -148,6 +148,17 @@ def test_what_is_possible_counts_from_what_the_model_expects_at_the_recommended_
     )
 
 
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_best_result_beyond_the_natural_bound_is_to_be_checked_before_a_gain_is_named(is_over: bool) -> None:
+    found = Outlook(text="", gap=0.0, probability=0.9, reason=None, fewest=9, noise=None, results_since_best=0)
+    possible = words.Possible(2.3, 0.0, tolerance=None, extent=35.0, quantity=YIELD, expected=100.0)
+    told = words.outlook(found, 20, "", possible, is_over=is_over, is_beyond=True)
+    assert told.removeprefix("The study has ended: it issues no new trials. ") == (
+        "Check the best result first: it is better than the best possible one. If repetitions confirm it, and the "
+        "natural bound is right, you can stop: nothing more can be gained."
+    )
+
+
 def test_advice_to_stop_does_not_rest_on_a_model_that_predicts_poorly() -> None:
     found = Outlook(text="", gap=0.5, probability=0.9, reason=None, fewest=9, noise=1.0, results_since_best=0)
     possible = words.Possible(0.5, 1.7, tolerance=None, extent=90.0, quantity=YIELD, expected=98.3)

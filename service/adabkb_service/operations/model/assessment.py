@@ -314,9 +314,15 @@ def _is_best_doubted(facts: _Facts) -> bool:
     if best is None:
         return False
     outliers = [] if items is None else [each for each in items.items if each.outlier]
-    return facts.names.quantity().is_impossible(best.value, facts.study.direction) or any(
+    return _is_best_beyond(facts) or any(
         each.value == best.value and facts.trials.get(each.observation) == best.trial for each in outliers
     )
+
+
+def _is_best_beyond(facts: _Facts) -> bool:
+    """Return whether the best result is better than its natural bound allows."""
+    best = facts.study.best
+    return best is not None and facts.names.quantity().is_impossible(best.value, facts.study.direction)
 
 
 def _progress(facts: _Facts, expected: Prediction | None, *, is_doubted: bool) -> answers.Progress:
@@ -411,7 +417,15 @@ def _outlook(facts: _Facts) -> answers.Outlook:
     is_over = facts.study.state == "complete" or facts.study.reason in FINAL
     validation = facts.validations.get("")
     is_poor = validation is not None and validation.verdict.code == "poor_predictions"
-    text = words.outlook(found, facts.results, growth, _possible(facts), is_over=is_over, is_poor=is_poor)
+    text = words.outlook(
+        found,
+        facts.results,
+        growth,
+        _possible(facts),
+        is_over=is_over,
+        is_poor=is_poor,
+        is_beyond=_is_best_beyond(facts),
+    )
     return found.model_copy(update={"text": text})
 
 
@@ -433,8 +447,6 @@ def _possible(facts: _Facts) -> words.Possible:
     if best is not None and model is not None and model.at_best is not None and facts.definition.algorithm.has_model:
         values.append(model.at_best.mean)
     rooms = [each for each in (room(value, facts.study.direction, bounds) for value in values) if each is not None]
-    if best is not None and facts.names.quantity().is_impossible(best.value, facts.study.direction):
-        rooms = []  # nobody knows the best possible result while one is beyond it
     spread = None if model is None else model.spreads.get("")
     return words.Possible(
         gap=facts.gap if model is None else model.gap,
@@ -459,7 +471,7 @@ def _checks(facts: _Facts) -> Iterator[answers.Check]:
     if facts.trouble is not None:
         yield facts.trouble
     best, quantity = facts.study.best, facts.names.quantity()
-    if best is not None and quantity.is_impossible(best.value, facts.study.direction):
+    if best is not None and _is_best_beyond(facts):
         text = words.beyond_bounds(best.value, facts.definition.sign, quantity)
         yield answers.Check(check="beyond_bounds", text=text, trial=best.trial)
     if facts.model is None:

@@ -34,6 +34,10 @@ NOT_YET = "It is probably too early to stop."
 UNRELIABLE = (
     "The model predicts results hardly better than their median does, so nobody can say yet how much can be gained."
 )
+BEYOND = (
+    "Check the best result first: it is better than the best possible one. If repetitions confirm it, and the natural "
+    "bound is right, you can stop: nothing more can be gained."
+)
 OVER = "The study has ended: it issues no new trials."
 NO_GROWTH = "brought no noticeably better compromise."
 LITTLE_GROWTH = 5e-4
@@ -375,7 +379,14 @@ class Possible:
 
 
 def outlook(
-    found: Outlook, results: int, growth: str, possible: Possible, *, is_over: bool = False, is_poor: bool = False
+    found: Outlook,
+    results: int,
+    growth: str,
+    possible: Possible,
+    *,
+    is_over: bool = False,
+    is_poor: bool = False,
+    is_beyond: bool = False,
 ) -> str:
     """Return the answer to the question whether to stop, and how much further trials can gain.
 
@@ -386,7 +397,10 @@ def outlook(
         possible: how much better further results can be.
         is_over: whether the study issues no more new points.
         is_poor: whether the model predicts too poorly to rely on its bound.
+        is_beyond: whether the best result is better than the natural bound allows.
     """
+    if is_beyond:
+        return f"{OVER} {BEYOND}" if is_over else BEYOND
     if is_poor:
         possible = replace(possible, gap=None)
     if is_over:
@@ -529,8 +543,9 @@ def beyond_bounds(best: float, sign: float, quantity: Quantity) -> str:
     """Warn that the best result is better than the best possible one."""
     end, value = Possible(None, None, None, 0.0, quantity, sign).bound, with_unit(f"{best:.9g}", quantity.unit)
     return (
-        f"The best result is {value}, but {end} is the best possible one. Correct the result or the natural bound. "
-        "Until then, do not rely on what is said about the best point."
+        f"The best result is {value}, but {end} is the best possible one. Noise can explain a small difference: repeat "
+        "the trial. Otherwise, correct the result or the natural bound. Until then, do not rely on what is said about "
+        "the best point."
     )
 
 

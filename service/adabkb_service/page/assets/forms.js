@@ -259,11 +259,17 @@ export function tellProblem(form, error) {
   if (!mistakes.length && !faults.length) lines.push(messageOf(error));
   if (problem?.remedy && problem.code !== "invalid") lines.push(problem.remedy); // that of "invalid" is for programs
   for (const [field, each] of texts) note(field, each.join("\n"));
-  alerts.set(form, { lines, faulty: [...texts.keys()] });
+  alerts.set(form, { lines, faulty: [...texts.keys()].sort(byPlace) });
   summarize(form, told);
   clearToasts(); // they would cover the errors
   every(form, '[aria-invalid="true"]', HTMLElement)[0]?.focus();
 }
+
+/** The order of two elements on the page.
+ * @param {Element} one
+ * @param {Element} other
+ */
+const byPlace = (one, other) => (one.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1);
 
 /** Write the alert of a form.
  * @param {HTMLFormElement} form
