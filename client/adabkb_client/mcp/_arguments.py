@@ -115,6 +115,15 @@ class Part(BaseModel):
         return self.model_dump(exclude_unset=True)
 
 
+def plain(argument: Any) -> Any:
+    """Return an argument with a dict of the given fields in place of each ``Part``."""
+    if isinstance(argument, Part):
+        return argument.given()
+    if isinstance(argument, list):
+        return [plain(each) for each in argument]
+    return {name: plain(each) for name, each in argument.items()} if isinstance(argument, dict) else argument
+
+
 class ParameterPart(Part):
     """The common fields of all kinds of parameters."""
 

@@ -259,20 +259,20 @@ class Changing:
         is nothing to tune. If evaluations take hours or days, give lease_seconds. The same definition again opens the
         study that exists; another definition under its id is refused."""
         settings: dict[str, Any] = {
-            "objectives": objectives and [each.given() for each in objectives],
+            "objectives": objectives,
             "metrics": metrics,
-            "outcome_constraints": outcome_constraints and [each.given() for each in outcome_constraints],
+            "outcome_constraints": outcome_constraints,
             "constraints": constraints,
-            "mixtures": mixtures and [each.given() for each in mixtures],
-            "quantities": quantities and {name: each.given() for name, each in quantities.items()},
-            "budget": budget.given() if isinstance(budget, definition.Part) else budget,
+            "mixtures": mixtures,
+            "quantities": quantities,
+            "budget": budget,
             "noise_std": noise_std,
             "tolerance": tolerance,
-            "stop": stop and stop.given(),
-            "early_stopping": early_stopping and early_stopping.given(),
-            "prior": prior and {name: belief.given() for name, belief in prior.items()},
+            "stop": stop,
+            "early_stopping": early_stopping,
+            "prior": prior,
             "baseline": baseline,
-            "plates": plates and plates.given(),
+            "plates": plates,
             "cost": cost,
             "per_cost": per_cost,
             "robust": robust,
@@ -288,7 +288,7 @@ class Changing:
             "description": description,
             "tags": tags,
         }
-        given = {name: value for name, value in settings.items() if value is not None}
+        given = {name: definition.plain(value) for name, value in settings.items() if value is not None}
         if failure_limit == "none":
             given["failure_limit"] = None
         steps = client_calls.create_study(study, definition.to_client(parameters), direction=direction, **given)
@@ -327,13 +327,13 @@ class Changing:
         changed mixtures no longer count. Change a belief only for a reason that the user gave or that the results
         show."""
         changes: dict[str, Any] = {
-            "mixtures": mixtures and [each.given() for each in mixtures],
-            "prior": prior and {name: belief.given() for name, belief in prior.items()},
+            "mixtures": mixtures,
+            "prior": prior,
             "baseline": baseline,
-            "outcome_constraints": outcome_constraints and [each.given() for each in outcome_constraints],
-            "early_stopping": early_stopping and early_stopping.given(),
+            "outcome_constraints": outcome_constraints,
+            "early_stopping": early_stopping,
         }
-        changes = {name: value for name, value in changes.items() if value is not KEPT}
+        changes = {name: definition.plain(value) for name, value in changes.items() if value is not KEPT}
         if not changes:
             names = "mixtures, prior, baseline, outcome_constraints or early_stopping"
             raise ValueError(f"{names}: give at least one of them")

@@ -192,25 +192,31 @@ def update(
     adabkb study update svm --quantity 'value={"label": "Yield", "unit": "%", "low": 0, "high": 100}'
     adabkb study update svm --parameter '{"name": "shift", "kind": "float", "low": 0, "high": 1}' --default shift=0
     """
-    limits = {
-        "budget": budget,
-        "tolerance": tolerance,
-        "max_runtime_seconds": max_runtime_seconds,
-        "failure_limit": failure_limit,
-        "pending_limit": pending_limit,
+    options: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+        "budget": (budget, parse_budget),
+        "tolerance": (tolerance, parse),
+        "lease_seconds": (lease_seconds, float),
+        "max_attempts": (max_attempts, int),
+        "max_runtime_seconds": (max_runtime_seconds, parse),
+        "failure_limit": (failure_limit, parse),
+        "pending_limit": (pending_limit, parse),
+        "title": (title, str),
+        "description": (description, str),
+        "tags": (tag, lambda texts: dict(map(parse_tag, texts))),
+        "quantities": (quantity, parse_point),
+        "constraints": (constraint, list),
+        "mixtures": (mixture, partial(parse_objects, "--mixture")),
+        "prior": (prior, parse_point),
+        "baseline": (baseline, parse_point),
+        "outcome_constraints": (outcome_constraint, partial(parse_objects, "--outcome-constraint")),
     }
+    given = {name: each for name, each in options.items() if each[0] is not None}
     changes: dict[str, Any] = {
-        name: None if text == NO_LIMIT else (parse_budget if name == "budget" else parse)(text)
-        for name, text in limits.items()
-        if text is not None
+        name: None if told in (NO_LIMIT, [NO_LIMIT]) else read(told) for name, (told, read) in given.items()
     }
-    others = {"lease_seconds": lease_seconds, "max_attempts": max_attempts}
-    changes |= {name: value for name, value in others.items() if value is not None}
     rules = {"no_gain_for": no_gain_for, "gap_share_below": gap_share_below}
     if any(rules.values()):
         changes["stop"] = {name: parse(text) for name, text in rules.items() if text not in (None, NO_LIMIT)} or None
-    texts_of_study = {"title": title, "description": description}
-    changes |= {name: None if text == NO_LIMIT else text for name, text in texts_of_study.items() if text is not None}
     if parameter is not None:
         changes["parameters"] = list(map(parse_parameter, parameter))
     if descriptors is not None:
@@ -221,17 +227,6 @@ def update(
         if early_stopping == NO_LIMIT:
             fail(STAYS)
         changes["early_stopping"] = parse_object("--early-stopping", early_stopping)
-    replaced: dict[str, tuple[list[str] | None, Callable[[list[str]], Any]]] = {
-        "mixtures": (mixture, partial(parse_objects, "--mixture")),
-        "outcome_constraints": (outcome_constraint, partial(parse_objects, "--outcome-constraint")),
-        "quantities": (quantity, parse_point),
-        "prior": (prior, parse_point),
-        "baseline": (baseline, parse_point),
-        "tags": (tag, lambda texts: dict(map(parse_tag, texts))),
-        "constraints": (constraint, list),
-    }
-    given = {name: each for name, each in replaced.items() if each[0] is not None}
-    changes |= {name: None if texts == [NO_LIMIT] else read(texts or []) for name, (texts, read) in given.items()}
     if not changes:
         fail("there is nothing to change; give at least one option, such as --budget 100")
     try:
