@@ -327,9 +327,9 @@ class AsyncStudy:
         """Permanently delete a file of a result without a trial."""
         await self._transport.perform(self._calls.remove_result_file(observation, file))
 
-    async def webhooks(self) -> list[Webhook]:
-        """Return the webhooks of the study, oldest first, without their secrets."""
-        return await self._transport.perform(self._calls.webhooks())
+    def webhooks(self) -> AsyncItems[Webhook]:
+        """Yield the webhooks of the study, oldest first, without their secrets."""
+        return AsyncItems(self._transport, self._calls.webhooks(), as_it_is)
 
     async def add_webhook(self, url: str, notifications: Sequence[str] | None = None) -> Webhook:
         """Add a webhook: the server sends messages about the study to a URL from now on.

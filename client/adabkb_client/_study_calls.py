@@ -300,10 +300,9 @@ class StudyCalls(TrialCalls):
 
     # Webhooks
 
-    def webhooks(self) -> Steps[list[Webhook]]:
-        """Return the webhooks of the study, oldest first, without their secrets."""
-        found = yield Call("GET", f"{self._path}/webhooks")
-        return [decode(Webhook, each) for each in found["items"]]
+    def webhooks(self) -> Listing[Webhook]:
+        """Yield the webhooks of the study, oldest first, without their secrets."""
+        return Listing(f"{self._path}/webhooks", lambda webhook: decode(Webhook, webhook))
 
     def add_webhook(self, url: str, notifications: Sequence[str] | None = None) -> Steps[Webhook]:
         """Add a webhook: the server sends messages about the study to a URL from now on.

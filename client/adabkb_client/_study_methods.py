@@ -329,9 +329,9 @@ class Study:
         """Permanently delete a file of a result without a trial."""
         self._transport.perform(self._calls.remove_result_file(observation, file))
 
-    def webhooks(self) -> list[Webhook]:
-        """Return the webhooks of the study, oldest first, without their secrets."""
-        return self._transport.perform(self._calls.webhooks())
+    def webhooks(self) -> Items[Webhook]:
+        """Yield the webhooks of the study, oldest first, without their secrets."""
+        return Items(self._calls.webhooks(), as_it_is, self._transport)
 
     def add_webhook(self, url: str, notifications: Sequence[str] | None = None) -> Webhook:
         """Add a webhook: the server sends messages about the study to a URL from now on.

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 
 from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.deps import KeyDep, ServiceDep, StudyId
+from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, StudyId, encoded_time
 from adabkb_service.api.problems import responses
 from adabkb_service.api.tokens import SECRET
 from adabkb_service.contract.requests import Page
@@ -57,9 +57,10 @@ def add_webhook(
 
 @router.get("", operation_id="listWebhooks", responses=responses(404, 422))
 @needs("own")
-def list_webhooks(study_id: StudyId, service: ServiceDep) -> Page[Webhook]:
-    """All webhooks of a study, oldest first, without their secrets."""
-    return Page(items=webhooks.listed(service, study_id), next_cursor=None)
+def list_webhooks(study_id: StudyId, service: ServiceDep, page: PageDep) -> Page[Webhook]:
+    """The webhooks of a study, oldest first, without their secrets."""
+    found, last = webhooks.page(service, study_id, page.after_study, page.limit)
+    return Page(items=found, next_cursor=encoded_time(last))
 
 
 @router.patch("/{webhook_id}", operation_id="changeWebhook", responses=responses(400, 404, 413, 415, 422))

@@ -25,7 +25,7 @@ WebhookId = Annotated[str, typer.Argument(help="the webhook's id (adabkb study w
 
 def list_webhooks(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """List the webhooks of a study, oldest first."""
-    found = server.document(StudyCalls(study).webhooks())["items"]
+    found = server.items(StudyCalls(study).webhooks())
     rows = [[each["id"], each["url"], str(each["delivered"]), _state(each)] for each in found]
     text = table(["id", "url", "delivered", "state"], rows) if found else f"Study {study} has no webhooks."
     show(found, text, as_json=as_json)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from adabkb_client import Client, Float, Invalid, Study, verify_webhook
@@ -79,6 +81,14 @@ def test_webhooks_are_listed_changed_and_removed(study: Study) -> None:
         assert study.webhooks()[0].secret is None
         assert study.change_webhook(first.id, is_on=False).is_on is False
         study.observe(study.suggest(), 0.5)
+        second = study.add_webhook(other.address + "2", ["study.ended"])
+        listed = f"{os.environ['ADABKB_URL']}/v1/studies/svm/webhooks?limit=1"
+        page = httpx.get(listed).json()
+        rest = httpx.get(f"{listed}&cursor={page['next_cursor']}").json()
+        assert [each["id"] for each in page["items"] + rest["items"]] == [first.id, second.id]
+        assert [each.id for each in study.webhooks()[::-1]] == [second.id, first.id]
+        assert list(study.webhooks().to_frame().url) == [first.url, second.url]
+        study.remove_webhook(second)
         study.change_webhook(first.id, url=other.address, notifications=["trial.done"], is_on=True)
         wait_for(lambda: other.accepted)
         assert (receiver.received, len(other.accepted)) == ([], 1)
@@ -86,7 +96,7 @@ def test_webhooks_are_listed_changed_and_removed(study: Study) -> None:
             with pytest.raises(Invalid, match="must be"):
                 study.change_webhook(first.id, **absent)  # type: ignore[arg-type]
         study.remove_webhook(first.id)
-        assert study.webhooks() == []
+        assert not study.webhooks()
     with pytest.raises(Invalid, match="webhook_networks"):
         study.add_webhook("http://10.0.0.1/")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from adabkb_service.access.caller import Caller
@@ -32,6 +33,23 @@ def listed(service: Service, study_id: str) -> list[Webhook]:
     with service.database.reading() as connection:
         studies.get(connection, study_id)
         return [Webhook.model_validate(_shown(row)) for row in webhooks.of_study(connection, study_id)]
+
+
+def page(
+    service: Service, study_id: str, after: tuple[datetime, str] | None, limit: int
+) -> tuple[list[Webhook], tuple[datetime, str] | None]:
+    """Return a page of the webhooks of a study, oldest first. The second value returned is the ``after`` of the next
+    page; None on the last page.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+    """
+    with service.database.reading() as connection:
+        studies.get(connection, study_id)
+        rows = webhooks.of_study(connection, study_id)
+    rows = [row for row in rows if after is None or (row.created_at, row.id) > after][:limit]
+    last = (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None
+    return [Webhook.model_validate(_shown(row)) for row in rows], last
 
 
 def add(
