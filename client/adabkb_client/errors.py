@@ -231,15 +231,19 @@ _BY_STATUS: dict[int, type[APIError]] = {
 
 
 def from_problem(
-    status: int, problem: Mapping[str, Any], retry_after: float | None = None, names: Sequence[str] = ()
+    status: int,
+    problem: Mapping[str, Any],
+    retry_after: float | None = None,
+    names: Sequence[str] = (),
+    otherwise: str = "the server gave no detail",
 ) -> APIError:
     """Return the error for a problem document, which is empty if a proxy answered. ``names`` are the parameters of the
-    search space in the request."""
+    search space in the request; ``otherwise`` is the text without a detail."""
     kind = Unavailable if problem.get("retryable") else _BY_STATUS.get(status, APIError)
     error = kind(
         status,
         problem.get("code", "unknown"),
-        problem.get("detail") or problem.get("title") or "the server gave no detail",
+        problem.get("detail") or problem.get("title") or otherwise,
         request_id=problem.get("request_id"),
         pointers=_by_pointer(problem.get("errors") or ()),
         names=names,

@@ -246,7 +246,11 @@ def accepted(response: httpx.Response, url: str, names: Sequence[str] = ()) -> h
             f"something else answers at {url}: status {response.status_code}, without a problem document of this "
             f"service.\n{REMEDY}"
         )
-    raise from_problem(response.status_code, problem, _retry_after(response), names)
+    by_proxy = (
+        f"a proxy in front of {url} answered in place of the server: status {response.status_code} "
+        f"({response.reason_phrase})."
+    )
+    raise from_problem(response.status_code, problem, _retry_after(response), names, otherwise=by_proxy)
 
 
 def _parameter_names(call: Call) -> list[str]:

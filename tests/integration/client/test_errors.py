@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 
 from adabkb_client import (
@@ -18,8 +19,10 @@ from adabkb_client import (
     NotFinite,
     Parameter,
     Study,
+    Unavailable,
     WrongResult,
 )
+from adabkb_client._http.transport import accepted
 
 
 @pytest.mark.parametrize(
@@ -154,3 +157,9 @@ def test_an_argument_of_another_kind_is_named_with_an_example(
     client.create_study("s", {"x": Float(0, 1)}, direction="minimize")
     with pytest.raises(kind, match=re.escape(words)):
         call(client)
+
+
+def test_an_error_page_of_a_proxy_is_named_as_such() -> None:
+    page = httpx.Response(502, html="<h1>502 Bad Gateway</h1>")
+    with pytest.raises(Unavailable, match=r"a proxy in front of http://lab answered .*: status 502"):
+        accepted(page, "http://lab")
