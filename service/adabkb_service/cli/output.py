@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from errno import ENOSPC
 from functools import wraps
 from io import StringIO, TextIOWrapper
 from shutil import get_terminal_size
@@ -43,12 +44,19 @@ def speaking(command: Callable[..., None]) -> Callable[..., None]:
             )  # a name that the terminal cannot show must not end the command
         try:
             command(**options)
+        except OSError as error:
+            if error.errno != ENOSPC:
+                raise
+            told = Failure("cannot write the output: no space is left on its disk; free some, and repeat the command")
         except Failure as failure:
-            if options.get("as_json"):
-                echo_error(failure.document)
-            else:
-                typer.echo(f"error: {failure}", err=True)
-            raise typer.Exit(1) from None
+            told = failure
+        else:
+            return
+        if options.get("as_json"):
+            echo_error(told.document)
+        else:
+            typer.echo(f"error: {told}", err=True)
+        raise typer.Exit(1)
 
     return spoken
 
@@ -83,7 +91,8 @@ def counted(number: int, one: str, several: str) -> str:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return rows below a header. On a terminal, long cells are wrapped to its width; elsewhere each row is a line."""
-    if sys.stdout.isatty() and (fitted := _fitted(header, rows, get_terminal_size().columns)):
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()  # None: a closed output
+    if is_terminal and (fitted := _fitted(header, rows, get_terminal_size().columns)):
         return fitted
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     lines = (GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows))

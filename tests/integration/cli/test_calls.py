@@ -228,6 +228,22 @@ def test_a_correction_keeps_what_is_not_given_and_none_removes_a_standard_error(
     assert "the study has no metrics" in told
 
 
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_output_to_a_full_disk_is_an_error_without_a_traceback(study: Study, options: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [ADABKB, "study", "events", study.id, *options]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert "cannot write the output: no space is left" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_closed_output_is_no_error(study: Study) -> None:
+    done = subprocess.run(f"{ADABKB} study list >&-", shell=True, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert study.id
+
+
 def test_many_results_are_reported_line_by_line(study: Study, tmp_path: Path) -> None:
     lines = [{"parameters": {"x": 0.5, "y": 0.5}, "value": 1}, {"trial": 7, "value": 1}, {"parameters": {}, "value": 1}]
     file = tmp_path / "results.jsonl"
