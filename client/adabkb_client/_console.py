@@ -11,7 +11,10 @@ from adabkb_client._models import (
     Best,
     Estimate,
     Event,
+    FrontEstimate,
+    MetricPrediction,
     Observation,
+    Prediction,
     Recommendation,
     RunReport,
     StudySummary,
@@ -68,6 +71,30 @@ def recommendation(found: Recommendation) -> str:
     lines += [] if found.gap is None else [f"gap {difference(found.gap)}"]
     reason = "" if found.reason is None else f" ({found.reason})"
     return f"<Recommendation{reason}: {'; '.join(lines) or 'none yet'}>"
+
+
+@line.register
+def estimate(found: Estimate) -> str:
+    """Return the model's point in one line."""
+    return f"<Estimate {_estimate(found)}{_metrics(found.metrics)}{_feasible(found.feasible_probability)}>"
+
+
+@line.register
+def front_estimate(found: FrontEstimate) -> str:
+    """Return a point of the model's front in one line."""
+    probable = f", on the front with probability {found.probability:.3g}"
+    at = f"at {point(found.parameters)}"
+    return f"<FrontEstimate {at}{_metrics(found.metrics)}{_feasible(found.feasible_probability)}{probable}>"
+
+
+@line.register
+def prediction(found: Prediction) -> str:
+    """Return a prediction in one line."""
+    told = "" if found.mean is None or found.std is None else f" {found.mean:.6g} ± {found.std:.2g}"
+    told += "" if found.lcb is None or found.ucb is None else f", from {found.lcb:.6g} to {found.ucb:.6g}"
+    finishes = found.finish_probability
+    told += _metrics(found.metrics) + _feasible(found.feasible_probability)
+    return f"<Prediction{told}{'' if finishes is None else f', finishes with probability {finishes:.3g}'}>"
 
 
 @line.register
@@ -189,6 +216,15 @@ def _result(value: float | None, metrics: Mapping[str, float] | None) -> str:
     told = "" if value is None else f"{value:.6g}"
     measured = point(metrics or {})
     return f"{told} ({measured})" if told and measured else told or measured
+
+
+def _metrics(predicted: Mapping[str, MetricPrediction] | None) -> str:
+    told = ", ".join(f"{name}={each.mean:.6g} ± {each.std:.2g}" for name, each in (predicted or {}).items())
+    return f" ({told})" if told else ""
+
+
+def _feasible(probability: float | None) -> str:
+    return "" if probability is None else f", feasible with probability {probability:.3g}"
 
 
 def _estimate(found: Estimate) -> str:

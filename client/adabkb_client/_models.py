@@ -363,7 +363,7 @@ class MetricPrediction(Record):
     """The upper confidence bound."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Prediction(Record):
     """The posterior of the objective at a point, in the objective's units. With several objectives, their predictions
     are in ``metrics``, and ``mean``, ``std``, ``lcb`` and ``ucb`` are None."""
@@ -732,7 +732,7 @@ class Change(Record):
     """How much worse the model expects the objective to be if only this value is reset, in the objective's units."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimate(Record):
     """The posterior of the objective at a point, in the objective's units."""
 
@@ -750,7 +750,7 @@ class Estimate(Record):
     """The differences of a recommended point from the baseline; None without a baseline."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FrontEstimate(Record):
     """An evaluated point that no other evaluated point dominates, according to the model."""
 

@@ -1,7 +1,9 @@
 """Consoles show a study, a best result and a run as one line, and lists as tables."""
 
 import logging
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +35,24 @@ def test_a_report_and_a_recommendation_are_one_line(study: Study) -> None:
     assert repr(report.recommendation).startswith("<Recommendation (too_few_results): by the model ")
     assert "; observed best 4.5 at C=6, gamma=0.75" in repr(report.recommendation)
     assert repr(Recommendation(None, None, None)) == "<Recommendation: none yet>"
+
+
+def test_points_of_the_model_are_one_line(client: Client) -> None:
+    bounds = [{"metric": "size", "upper": 5.0}]
+    options: Any = {"direction": "minimize", "metrics": ["size"], "outcome_constraints": bounds}
+    study = client.create_study("bounded", {"x": Float(0, 1)}, **options)
+    for x in (0.25, 0.5, 0.75):
+        study.add_result({"x": x}, x, metrics={"size": 4 * x})
+    size = r"\(size=\S+ ± \S+\), feasible with probability \S+"
+    assert re.fullmatch(rf"<Estimate \S+ ± \S+ at x=\S+ {size}>", repr(study.recommendation().model))
+    (predicted,) = study.predict([{"x": 0.5}])
+    assert re.fullmatch(rf"<Prediction \S+ ± \S+, from \S+ to \S+ {size}>", repr(predicted))
+    goals: Any = [{"metric": name, "direction": "minimize"} for name in ("cost", "loss")]
+    several = client.create_study("several", {"x": Float(0, 1)}, objectives=goals)
+    several.add_result({"x": 0.5}, metrics={"cost": 1.0, "loss": 2.0})
+    several.add_result({"x": 0.75}, metrics={"cost": 2.0, "loss": 1.0})
+    told = repr(several.recommendation().front[0])
+    assert re.fullmatch(r"<FrontEstimate at x=\S+ \(cost=.*, loss=.*\), on the front with probability \S+>", told)
 
 
 def test_importances_are_one_line_and_a_table_in_a_notebook_with_the_largest_first() -> None:
