@@ -37,7 +37,8 @@ from adabkb_client._analysis import (
 from adabkb_client._client import Client
 from adabkb_client._http.outbox import Delivery, KeptResult, Outbox
 from adabkb_client._items import AsyncItems, Items
-from adabkb_client._models import (
+from adabkb_client._parameters import Bool, Catalogue, Categorical, Fixed, Float, Int, Ordinal, Parameter
+from adabkb_client._records import (
     Access,
     Answer,
     BatchItem,
@@ -76,7 +77,6 @@ from adabkb_client._models import (
     TrialState,
     Webhook,
 )
-from adabkb_client._parameters import Bool, Catalogue, Categorical, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_client._settings import (
     Algorithm,
     AshaRule,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adabkb_client._models import Best, FrontEstimate, Metrics, Parameters, Prediction, Record
+from adabkb_client._records import Best, FrontEstimate, Metrics, Parameters, Prediction, Record
 from adabkb_client._settings import Direction
 
 

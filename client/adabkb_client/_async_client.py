@@ -17,7 +17,7 @@ from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
 from adabkb_client._http.transport import Connected
 from adabkb_client._items import AsyncItems
-from adabkb_client._models import Deletion
+from adabkb_client._records import Deletion
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import as_it_is
 

@@ -10,7 +10,7 @@ from adabkb_client import _frames as frames
 from adabkb_client._async_study_methods import AsyncStudy as AsyncStudyMethods
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._http.transport import Connected
-from adabkb_client._models import Parameters, RunReport, Trial
+from adabkb_client._records import Parameters, RunReport, Trial
 from adabkb_client._study import HintingStudy
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._trial import LEASE_SECONDS, AsyncLeasedTrial, AsyncObjective, Context

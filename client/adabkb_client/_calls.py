@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from adabkb_client._models import BatchItem, decode_batch_item
+from adabkb_client._records import BatchItem, decode_batch_item
 from adabkb_client._values import shown
 
 Json = Any

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from adabkb_client._calls import Call, Listing, Param, Steps, study_path
-from adabkb_client._models import Deletion, StudyInfo, decode
 from adabkb_client._parameters import Parameter, to_wire, warn_of_unreachable_bound
+from adabkb_client._records import Deletion, StudyInfo, decode
 from adabkb_client._settings import Direction, StudyChanges, StudySettings, check_settings
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import plain

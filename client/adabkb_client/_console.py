@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
 from adabkb_client._frames import LONGEST, cells, changes
 from adabkb_client._http.outbox import Outbox
-from adabkb_client._models import (
+from adabkb_client._records import (
     Answer,
     Best,
     Estimate,

@@ -6,7 +6,7 @@ from dataclasses import is_dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from adabkb_client._models import Change, Observation, StudyInfo, Trial, layout
+from adabkb_client._records import Change, Observation, StudyInfo, Trial, layout
 from adabkb_client._values import as_it_is
 
 if TYPE_CHECKING:

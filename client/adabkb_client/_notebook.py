@@ -8,7 +8,7 @@ from typing import Any
 from adabkb_client._analysis import Assessment, Importance
 from adabkb_client._frames import LONGEST, cells, changes, choice
 from adabkb_client._http.outbox import Delivery, KeptResult, Outbox
-from adabkb_client._models import Estimate, ImportReport, Recommendation, Record, StudyInfo, page
+from adabkb_client._records import Estimate, ImportReport, Recommendation, Record, StudyInfo, page
 from adabkb_client._trial_calls import Leased
 from adabkb_client._values import difference
 

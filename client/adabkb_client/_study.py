@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 from adabkb_client import _frames as frames
 from adabkb_client import _notebook as notebook
 from adabkb_client._http.transport import Connected, Transport
-from adabkb_client._models import Hinting, Parameters, RunReport, StudyInfo, Trial
+from adabkb_client._records import Hinting, Parameters, RunReport, StudyInfo, Trial
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._study_methods import Study as StudyMethods
 from adabkb_client._trial import LEASE_SECONDS, Context, LeasedTrial, Objective, exit_on_sigterm

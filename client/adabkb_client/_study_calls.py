@@ -15,7 +15,8 @@ from urllib.parse import quote
 
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
 from adabkb_client._calls import Call, Listing, Param, Steps
-from adabkb_client._models import (
+from adabkb_client._parameters import Catalogue, Parameter, to_wire
+from adabkb_client._records import (
     Access,
     Answer,
     Best,
@@ -35,7 +36,6 @@ from adabkb_client._models import (
     Webhook,
     decode,
 )
-from adabkb_client._parameters import Catalogue, Parameter, to_wire
 from adabkb_client._settings import NOT_GIVEN, Belief, Mixture, StudyChanges, check_settings, given
 from adabkb_client._tables import Source
 from adabkb_client._trial_calls import Leased, TrialCalls

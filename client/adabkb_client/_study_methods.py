@@ -11,7 +11,8 @@ from typing import Any, Literal, Never, SupportsFloat, SupportsIndex
 from adabkb_client._analysis import Assessment, Front, Importance, Slice, Validation
 from adabkb_client._http.transport import Transport
 from adabkb_client._items import Items
-from adabkb_client._models import (
+from adabkb_client._parameters import Catalogue, Parameter
+from adabkb_client._records import (
     Access,
     Answer,
     BatchItem,
@@ -35,7 +36,6 @@ from adabkb_client._models import (
     TrialState,
     Webhook,
 )
-from adabkb_client._parameters import Catalogue, Parameter
 from adabkb_client._settings import (
     NOT_GIVEN,
     AshaRule,

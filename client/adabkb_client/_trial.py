@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, SupportsFloat, SupportsIndex
 
-from adabkb_client._models import Answer, Parameters, Trial
+from adabkb_client._records import Answer, Parameters, Trial
 from adabkb_client._study_methods import Study
 from adabkb_client._trial_calls import Leased, printable, report_of
 from adabkb_client._values import Numbers

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeVar
 
 from adabkb_client._calls import BATCH, Call, Listing, Param, Steps, batch, study_path
-from adabkb_client._models import (
+from adabkb_client._records import (
     OPTUNAS,
     Answer,
     BatchItem,

@@ -22,7 +22,7 @@ from urllib.parse import quote, unquote
 from platformdirs import user_state_path
 
 from adabkb_client._calls import Call, Steps
-from adabkb_client._models import Shown, Trial, decode
+from adabkb_client._records import Shown, Trial, decode
 from adabkb_client._values import encoded
 from adabkb_client.errors import AdaBKBError, APIError, Unauthorized, Unavailable, from_problem, is_refusal
 

@@ -18,7 +18,7 @@ from typing import Any
 from adabkb_client._calls import BATCH, Call, Listing, Steps, batch, study_path
 from adabkb_client._console import bar
 from adabkb_client._importing.rows import chosen, left_out, result_of_row
-from adabkb_client._models import Answer, BatchItem, ImportedResult, ImportReport, RowError, StudyInfo, decode
+from adabkb_client._records import Answer, BatchItem, ImportedResult, ImportReport, RowError, StudyInfo, decode
 from adabkb_client._tables import Source, Table, read
 from adabkb_client.errors import AdaBKBError, APIError, steps_of
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from adabkb_client._models import RowError
+from adabkb_client._records import RowError
 from adabkb_client._tables import NESTED, Row
 from adabkb_client._values import plain, titled
 

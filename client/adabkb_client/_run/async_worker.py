@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TypeVar
 
 from adabkb_client._async_study_methods import AsyncStudy
-from adabkb_client._models import Answer, RunReport, Trial
+from adabkb_client._records import Answer, RunReport, Trial
 from adabkb_client._run.evaluation import Evaluation, Expected, Result, names_at_trial
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, StudyProgress

@@ -9,7 +9,7 @@ from time import monotonic
 from types import ModuleType
 from typing import Any
 
-from adabkb_client._models import Answer
+from adabkb_client._records import Answer
 from adabkb_client._run.evaluation import Evaluation, Result
 from adabkb_client._run.processes import Reply, reply_to
 from adabkb_client._trial import LeasedTrial

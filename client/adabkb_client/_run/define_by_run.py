@@ -15,8 +15,8 @@ from typing import Any, SupportsFloat
 from adabkb_client import _client_calls as client_calls
 from adabkb_client import _console as console
 from adabkb_client._calls import Steps
-from adabkb_client._models import StudyInfo
 from adabkb_client._parameters import Categorical, Float, Int, Parameter, to_wire
+from adabkb_client._records import StudyInfo
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._study_methods import Study
 from adabkb_client._trial import LeasedTrial

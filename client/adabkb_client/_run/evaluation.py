@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, NamedTuple, Self
 
-from adabkb_client._models import OPTUNAS, Answer, Metrics, Parameters, StudyInfo, Trial, for_optuna
+from adabkb_client._records import OPTUNAS, Answer, Metrics, Parameters, StudyInfo, Trial, for_optuna
 from adabkb_client._run.tracebacks import place_of
 from adabkb_client._trial import AsyncObjective, Objective
 from adabkb_client._trial_calls import Leased, ends_stopped

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adabkb_client._models import Parameters, Trial
+from adabkb_client._records import Parameters, Trial
 from adabkb_client._trial import Context
 
 ENGINES = ("ray", "dask")

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from types import ModuleType
 
-from adabkb_client._models import Answer, Trial
+from adabkb_client._records import Answer, Trial
 from adabkb_client._run.evaluation import Evaluation, Result
 from adabkb_client._run.tracebacks import formatted
 from adabkb_client._study_methods import Study

@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 
 from adabkb_client._console import bar
 from adabkb_client._log import lines_on_standard_error, log
-from adabkb_client._models import StudySummary, Trial
+from adabkb_client._records import StudySummary, Trial
 from adabkb_client.errors import NoTrialAvailable
 
 LOOK_EVERY = 30.0

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import Protocol
 
-from adabkb_client._models import Answer, Recommendation, RunReport, Trial
+from adabkb_client._records import Answer, Recommendation, RunReport, Trial
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.tracebacks import own_frames

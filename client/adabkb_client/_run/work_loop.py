@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Protocol, TypeVar
 
-from adabkb_client._models import Answer, Trial
+from adabkb_client._records import Answer, Trial
 from adabkb_client._run.evaluation import Result
 from adabkb_client._run.run_state import FINISHED, RunState
 from adabkb_client._trial_calls import MISTAKES, MISTAKES_AT_FIRST, Leased, in_words

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from time import monotonic
 
-from adabkb_client._models import Answer, RunReport, StudyInfo, Trial
+from adabkb_client._records import Answer, RunReport, StudyInfo, Trial
 from adabkb_client._run.cluster import Cluster, connected
 from adabkb_client._run.evaluation import Evaluation, Expected, Result, names_at_trial
 from adabkb_client._run.options import Options

@@ -8,7 +8,7 @@ from typing import Any, NotRequired
 from typing_extensions import TypedDict  # up to Python 3.11, pydantic does not support the class in typing
 
 from adabkb_client._analysis import Assessment, Importance
-from adabkb_client._models import (
+from adabkb_client._records import (
     Answer,
     Best,
     MetricPrediction,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from adabkb_client._calls import Steps, read_trial
-from adabkb_client._models import Best, Recommendation, StudyInfo, Trial, decode
+from adabkb_client._records import Best, Recommendation, StudyInfo, Trial, decode
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import difference
 from adabkb_client.mcp._answers import info as described

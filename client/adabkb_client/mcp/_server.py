@@ -88,8 +88,8 @@ def tool(function: Callable[..., Any], *, changes: bool, is_idempotent: bool) ->
         ),
         structured_output=True,
     )
-    model = made.fn_metadata.arg_model
-    strict = create_model(model.__name__, __base__=(Exact, model))
+    arguments = made.fn_metadata.arg_model
+    strict = create_model(arguments.__name__, __base__=(Exact, arguments))
     made.fn_metadata = made.fn_metadata.model_copy(update={"arg_model": strict})
     made.parameters = strict.model_json_schema(by_alias=True, schema_generator=Short)
     assert isinstance(made, StudyTool)

@@ -10,7 +10,7 @@ from pydantic import Field
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._calls import Steps
 from adabkb_client._http.async_transport import AsyncTransport
-from adabkb_client._models import Trial, decode
+from adabkb_client._records import Trial, decode
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._trial_calls import report_of
 from adabkb_client.errors import NoTrialAvailable

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
-from adabkb_client._models import StudyInfo
+from adabkb_client._records import StudyInfo
 from adabkb_client._values import titled
 
 OBSERVED = "0.35"

@@ -14,7 +14,7 @@ from matplotlib.figure import FigureBase
 from matplotlib.patches import Rectangle
 
 from adabkb_client._analysis import Front, Importance, Slice
-from adabkb_client._models import Observation, Parameters, Recommendation, StudyInfo
+from adabkb_client._records import Observation, Parameters, Recommendation, StudyInfo
 from adabkb_client.plots._axes import (
     OBSERVED,
     Scale,

@@ -7,7 +7,7 @@ from matplotlib.figure import FigureBase
 
 from adabkb_client._analysis import Slice
 from adabkb_client._calls import Steps
-from adabkb_client._models import Observation, Prediction, Recommendation, StudyInfo
+from adabkb_client._records import Observation, Prediction, Recommendation, StudyInfo
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client.plots._axes import Scale, saying
 from adabkb_client.plots._charts import contour, front, history, importance, leaves, parallel, slices

@@ -15,7 +15,7 @@ import griffe
 
 PACKAGE = "adabkb_client"
 HERE = Path(__file__).parents[3] / "client"
-BUILT_BY_CLIENT = tuple(f"{PACKAGE}.{module}." for module in ("_models", "_analysis"))
+BUILT_BY_CLIENT = tuple(f"{PACKAGE}.{module}." for module in ("_records", "_analysis"))
 """Modules of records that calls return: a new field of one breaks no program."""
 
 COLOR = re.compile(r"\x1b\[\d+m")

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from adabkb_client import DictionaryPoint, Explanation, ModelInfo, ParameterInfo, PartitionCell, ResultItem
-from adabkb_client._models import ModelState
+from adabkb_client._records import ModelState
 from adabkb_service.contract import analysis, answers, history, model, parameters, requests
 
 PARAMETERS = get_args(get_args(parameters.Parameter)[0])

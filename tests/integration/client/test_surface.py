@@ -33,7 +33,7 @@ from adabkb_client import (
     UnexpectedAnswer,
 )
 from adabkb_client._calls import Listing
-from adabkb_client._models import decode
+from adabkb_client._records import decode
 from adabkb_client._study_calls import StudyCalls
 from tests.integration.client.methods import PARTS
 
