@@ -121,7 +121,7 @@ def test_tabs_follow_what_workers_do(browser: Browser, site: str, api: httpx.Cli
     checked(api.post("/v1/studies", json={**definition, "seed": 1}))
     with tab(browser, site) as one, tab(browser, site) as other:
         one.goto("/studies/live")
-        expect(one.locator("#history")).to_have_attribute("data-state", "empty")
+        expect(one.locator("#history")).to_be_hidden()
         expect(one.locator("#live")).to_have_text("live")
         other.goto("/?text=live")
         for worker in ("w1", "w2", "w3"):
