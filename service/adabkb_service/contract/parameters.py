@@ -19,6 +19,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
+    WithJsonSchema,
     WrapValidator,
     field_validator,
     model_validator,
@@ -118,7 +119,11 @@ Label = Annotated[
     Field(description="name for display"),
     ABSENT_BY_DEFAULT,
 ]
-Context = Literal[False, True, "measured"]
+Context = Annotated[
+    Literal[False, True, "measured"],
+    # generators of clients accept no enumeration of several types
+    WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "string", "enum": ["measured"]}]}),
+]
 Known = Annotated[
     Context,
     Field(

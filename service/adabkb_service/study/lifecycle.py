@@ -38,10 +38,11 @@ def status(study: StudyRow) -> tuple[StudyState, Reason | None]:
 
 
 def _converged(study: StudyRow) -> bool:
-    """Whether Ada-BKB's stopping rule applies, or the gap, as the study shows it, is at most the tolerance."""
+    """Whether Ada-BKB's stopping rule applies, or the gap, as the study shows it, is at most the tolerance. A best
+    result beyond its natural bound, which may be a typing error, does not make it small."""
     if study.model is None:
         return False
-    gap = render.gap(study, study.model["gap"])
+    gap = study.model["gap"] if render.is_beyond_reach(study) else render.gap(study, study.model["gap"])
     within = study.tolerance is not None and gap is not None and gap <= study.tolerance
     return bool(study.model["stopped"] or within)
 

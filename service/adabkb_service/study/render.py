@@ -23,7 +23,7 @@ from adabkb_service.contract.exported import ReportLine
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.metrics import missing
 from adabkb_service.contract.model import Change, ModelRecommendation
-from adabkb_service.contract.quantities import OBJECTIVE, beyond, within_reach
+from adabkb_service.contract.quantities import OBJECTIVE, Quantity, beyond, within_reach
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.stored import StoredDefinition, definition_of, is_edited
 from adabkb_service.contract.tables import in_brief
@@ -124,6 +124,14 @@ def gap(study: StudyRow, found: float | None) -> float | None:
         return found
     bounds = study.definition.get("quantities", {}).get(OBJECTIVE, {})
     return within_reach(found, study.best["value"], study.definition.get("direction"), bounds)
+
+
+def is_beyond_reach(study: StudyRow) -> bool:
+    """Whether the best result is better than the natural bound of the objective allows."""
+    quantity = study.definition.get("quantities", {}).get(OBJECTIVE)
+    if study.best is None or not quantity:
+        return False
+    return Quantity.model_validate(quantity).is_impossible(study.best["value"], study.definition.get("direction"))
 
 
 def counts(study: StudyRow) -> Counts:

@@ -84,6 +84,10 @@ def test_the_tolerance_is_compared_with_the_gap_within_the_natural_bounds(tolera
     assert status(row)[0] == state
 
 
+def test_a_best_result_beyond_its_natural_bound_does_not_end_the_study() -> None:
+    assert status(study(PERCENT, tolerance=2.0, model=model(gap=5.0), best={**BEST, "value": 150.0}))[0] == "running"
+
+
 @pytest.mark.parametrize(("cost", "reason"), [(4.9, None), (5.0, "budget")])
 def test_cost_budget_is_used_up_by_costs(cost: float, reason: str | None) -> None:
     assert no_more_points_reason(study(WITH_COST, cost_spent=cost)) == reason
