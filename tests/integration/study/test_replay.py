@@ -194,6 +194,32 @@ def test_update_changes_settings_and_words_alone() -> None:
     assert after == replace(before, title="Glue", budget=5, **own)
 
 
+def test_failure_of_a_users_own_point_does_not_count_as_one_of_the_search() -> None:
+    """A retry makes it a trial of the search."""
+    own: list[Told] = [("queued", 1, {"parameters": POINT, "origin": "own"}), ("failed", 1, FAILED)]
+    failed, retried = (replayed("s", log(*told)).study for told in (own, [*own, AGAIN]))
+    assert (failed.failures, failed.failed, failed.own_failures) == (0, 1, 1)
+    assert (retried.failures, retried.failed, retried.own_failures) == (0, 0, 0)
+
+
+def test_result_and_its_trial_have_its_duration() -> None:
+    state = replayed("s", log(ASKED, ("observed", 1, {**RESULT, "seconds": 5.0})))
+    assert (state.trials[1].seconds, state.observations[1].seconds) == (5.0, 5.0)
+
+
+def test_plates_are_counted_and_a_result_may_name_another_one() -> None:
+    plates: dict[str, Any] = {"plates": {"size": 2, "shared": ["x"]}}
+    told: list[Told] = [
+        ("queued", number, {"parameters": POINT, "plate": (1, 1, 2)[number - 1]}) for number in (1, 2, 3)
+    ]
+    open_plate = {"number": 2, "trials": 1, "shared": {"x": 0.5}, "begun": 2}
+    assert replayed("s", log(*told, **plates)).study.plate == open_plate
+    told.append(("observed", None, {**RESULT, "plate": 7}))
+    assert replayed("s", log(*told, **plates)).study.plate == {**open_plate, "named": 7}
+    told.append(("observed", None, {**RESULT, "observation": 2}))
+    assert replayed("s", log(*told, **plates)).study.plate == {**open_plate, "named": 7}
+
+
 def test_pending_and_failed_trials_are_listed_separately() -> None:
     """Estimates of stopped trials count as results."""
     more: list[Told] = [("suggested", number, SUGGESTED) for number in (1, 2, 3, 4, 5)]
