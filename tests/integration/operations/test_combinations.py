@@ -29,18 +29,27 @@ from tests.integration.operations.verbs import (
     Failure,
     Value,
     change,
+    correct,
     edit,
     observe,
     queue,
     repeat,
     report,
     suggest,
+    withdraw,
 )
 
 ANGLE = {"name": "angle", "kind": "float", "low": 0, "high": 360}
 SPEED = {"name": "speed", "kind": "float", "low": 1, "high": 10}
 GLUE = {"name": "glue", "kind": "categorical", "choices": ["fast", "slow"]}
 COUNT = {"name": "count", "kind": "int", "low": 1, "high": 5}
+KINDS: list[dict[str, Any]] = [
+    {"name": "stir", "kind": "ordinal", "values": [100, 250, 800]},
+    {"name": "dose", "kind": "float", "low": 0.001, "high": 10, "scale": "log"},
+    {"name": "wait", "kind": "float", "low": 0, "high": 2, "step": 0.5},
+    {"name": "lid", "kind": "bool"},
+    {"name": "flask", "kind": "fixed", "value": "round"},
+]
 PLAIN: dict[str, dict[str, Any]] = {each["name"]: each for each in (ANGLE, SPEED, GLUE, COUNT)}  # type: ignore[misc]
 HUMIDITY = {"name": "humidity", "kind": "float", "low": 0, "high": 1, "context": True}
 MOISTURE = {"name": "moisture", "kind": "float", "low": 0, "high": 1, "context": "measured"}
@@ -92,6 +101,11 @@ FEATURES: dict[str, dict[str, Any]] = {
     "descriptors": {},
     "repeated": {},
     "tolerance": {"tolerance": 1e-9},
+    "kinds": {},
+    "budget": {"budget": 50},
+    "other settings": {},
+    "corrected": {},
+    "withdrawn": {},
 }
 """Fields of a definition, by feature."""
 EXCLUDED: set[frozenset[str]] = {
@@ -143,6 +157,13 @@ def of_objectives(fields: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def of_budget(features: list[str], fields: dict[str, Any]) -> dict[str, Any]:
+    """The budget in the unit that the study has: plates, costs or trials."""
+    if "budget" in features and "plates" in features:
+        return {"budget": {"plates": 40}}
+    return {"budget": {"cost": 1e4}} if "budget" in features and "cost" in fields else {}
+
+
 def made(features: list[str]) -> StudyDefinition:
     """The definition of a study with these features."""
     parameters = {name: dict(each) for name, each in PLAIN.items()}
@@ -159,11 +180,14 @@ def made(features: list[str]) -> StudyDefinition:
         parameters |= {"heat": HEAT} if "conditions" in features else {}
     if "conditions" in features:
         parameters["count"]["when"] = {"glue": ["fast"]}
+    if "kinds" in features:
+        parameters |= {each["name"]: each for each in KINDS}
     fields: dict[str, Any] = {"direction": "minimize"}
     if "descriptors" in features:
         parameters["glue"]["descriptors"] = {"viscosity": [2.0, 9.0]}
     for each in features:
         fields |= FEATURES[each]
+    fields |= of_budget(features, fields)
     if "catalogue" in features:
         fields |= of_catalogue(fields)
     if {"partial", "bounds"} <= set(features):
@@ -175,8 +199,8 @@ def made(features: list[str]) -> StudyDefinition:
 
 DRAWN = 1000
 """Number of studies of many features."""
-IN_SHORT = 14
-"""The seed of ``make test``, with 11 of the 29 features."""
+IN_SHORT = 252
+"""The seed of ``make test``, with 12 of the 34 features."""
 
 
 def drawn(seed: int) -> list[str]:
@@ -222,11 +246,7 @@ def test_combined_features_give_valid_trials_and_complete_logs(
     trials: list[Trial] = []
     gone: list[str] = []
     for step in range(9):
-        if "catalogue" in features and step == 4:
-            gone = [DYES[0], DYES[7]]
-            change(running, "s", {"catalogues": {"dye": {"withdraw": gone}}})
-        if "edited" in features and step == 5:
-            edit(running, {**COUNT, "high": 7, **({"when": {"glue": ["fast"]}} if "conditions" in features else {})})
+        gone = edit_at(running, features, step, gone)
         if "context" in features:
             context = {"humidity": round(float(rng.random()), 3)}
         fixed = {"glue": "slow"} if "fixed" in features and step % 3 == 1 else None
@@ -245,6 +265,9 @@ def test_combined_features_give_valid_trials_and_complete_logs(
             assert list(trial.to_measure) == (["moisture"] if "measured context" in features else [])
             assert trial.parameters.get("dye") not in gone or trial.origin == "queued"
             later = {name: round(float(rng.random()), 3) for name in trial.to_measure}
+            if "withdrawn" in features and step == 7 and trial is trials[-1]:
+                withdraw(running, "s", trial.number)
+                continue
             evaluate(running, features, trial.number, trial.parameters, later, fails=step == 3)
         if "plates" in features and step == 2:  # a point of the same plate
             point = {**trials[0].parameters, **trials[0].to_measure}
@@ -259,6 +282,43 @@ def test_combined_features_give_valid_trials_and_complete_logs(
             complete(running, late=step == 8)
     check_recommended(running, features, context)
     assert_log_is_complete(database, clock, running, context)
+
+
+def edit_at(running: Service, features: list[str], step: int, gone: list[str]) -> list[str]:
+    """Change the study before a step, and return the withdrawn rows, given those so far."""
+    if "catalogue" in features and step == 4:
+        gone = [DYES[0], DYES[7]]
+        change(running, "s", {"catalogues": {"dye": {"withdraw": gone}}})
+    if "catalogue" in features and step == 7:
+        gone = gone[:1]
+        added = "dye,size,polarity\ndye 12,3,3\ndye 13,9,1"
+        change(running, "s", {"catalogues": {"dye": {"add": added, "restore": [DYES[7]]}}})
+    if "edited" in features and step == 5:
+        edit(running, {**COUNT, "high": 7, **({"when": {"glue": ["fast"]}} if "conditions" in features else {})})
+    if "other settings" in features and step == 7:
+        change(running, "s", other_settings(features))
+    if "corrected" in features and step in (6, 8):
+        revise(running, is_excluded=step == 6)
+    return gone
+
+
+def other_settings(features: list[str]) -> dict[str, Any]:
+    """Other values of settings that a running study may change."""
+    changes: dict[str, Any] = {"robust": "robust" not in features}
+    if "objectives" not in features:
+        changes["noise_std"] = None if "noise" in features else 0.2
+    if {"cost", "per cost", "measured"} & set(features):
+        changes["per_cost"] = "cost" in features
+    return changes
+
+
+def revise(running: Service, *, is_excluded: bool) -> None:
+    """Exclude the first result and the last one, or include them again and correct the second one."""
+    results = list_observations(running, "s", 0, 100).items
+    for result in (results[0], results[-1]) if is_excluded else [each for each in results if each.excluded]:
+        correct(running, "s", result.seq, {"excluded": is_excluded})
+    if not is_excluded and results[1].value is not None:
+        correct(running, "s", results[1].seq, {"value": results[1].value + 0.5})
 
 
 def create_older(running: Service, features: list[str]) -> None:
