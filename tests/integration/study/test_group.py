@@ -46,12 +46,25 @@ POINT = {"x": 0.5, "y": 1.0}
 
 @contextmanager
 def counted_commits(database: Database) -> Iterator[list[sa.Connection]]:
-    """A list that gets an entry per commit in the block."""
+    """A list that gets an entry per commit of events in the block. The model's statistics may be committed alone, if
+    the machine is busy."""
     commits: list[sa.Connection] = []
-    note = commits.append  # keeps one object, so that it can be removed
-    sa.event.listen(database.engine, "commit", note)
+    written: set[sa.Connection] = set()
+
+    def execute(connection: sa.Connection, _: object, statement: str, *__: object) -> None:
+        if statement.startswith("INSERT INTO events"):
+            written.add(connection)
+
+    def commit(connection: sa.Connection) -> None:
+        if connection in written:
+            written.remove(connection)
+            commits.append(connection)
+
+    sa.event.listen(database.engine, "before_cursor_execute", execute)
+    sa.event.listen(database.engine, "commit", commit)
     yield commits
-    sa.event.remove(database.engine, "commit", note)
+    sa.event.remove(database.engine, "before_cursor_execute", execute)
+    sa.event.remove(database.engine, "commit", commit)
 
 
 def observing(value: float, trial: int | None = None, key: str | None = None) -> Request[Any]:
