@@ -240,10 +240,10 @@ def test_output_to_a_full_disk_is_an_error_without_a_traceback(study: Study, opt
     assert done.stderr.count("\n") == 1
 
 
-def test_a_closed_output_is_no_error(study: Study) -> None:
+@pytest.mark.usefixtures("study")
+def test_a_closed_output_is_no_error() -> None:
     done = subprocess.run(f"{ADABKB} study list >&-", shell=True, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert study.id
 
 
 def test_many_results_are_reported_line_by_line(study: Study, tmp_path: Path) -> None:
