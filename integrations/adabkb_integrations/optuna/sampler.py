@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -24,7 +23,7 @@ from adabkb_integrations.optuna.axes import axis, checked, decoded, external, pl
 from adabkb_integrations.optuna.branches import branches
 from adabkb_integrations.optuna.history import SUGGESTED, History, history
 from adabkb_integrations.optuna.known import best_guess, earlier_studies, prior_in
-from adabkb_integrations.optuna.outcomes import COST, CostSource, cost_of, goals_of
+from adabkb_integrations.optuna.outcomes import CostSource, check_told_cost, goals_of
 from adabkb_service.engine.axes import Axis, ChoiceAxis, canonical
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.constraints.grammar import ConstraintError
@@ -125,8 +124,8 @@ class AdaBKBSampler(BaseSampler):
             ``per_cost`` is given without ``cost``; or, when sampling, a context value is not one of its parameter,
             ``noise_std`` has another number of values than the study has objectives, an earlier study has another
             number of objectives, there are more than four objectives, a belief does not fit its parameter, a parameter
-            cannot be periodic, or no point satisfies the constraints; or, after a complete trial, it has no positive
-            cost.
+            cannot be periodic, or no point satisfies the constraints; or, after a trial, its cost is not a positive
+            number, or it is complete and has none.
     """
 
     def __init__(
@@ -241,10 +240,8 @@ class AdaBKBSampler(BaseSampler):
         if self._constraints_func is not None:
             _process_constraints_after_trial(self._constraints_func, study, trial, state)
         self._independent_sampler.after_trial(study, trial, state, values)
-        if state is TrialState.COMPLETE and self._cost == "told" and math.isnan(cost_of(trial, self._cost)):
-            raise ValueError(
-                f'trial {trial.number} has no cost; call trial.set_user_attr("{COST}", ...) in the objective'
-            )
+        if self._cost == "told" and state is not TrialState.FAIL:
+            check_told_cost(trial, state)
 
     def _context_of(self, study: Study, trial: FrozenTrial) -> Mapping[str, Any]:
         """Return the context of a trial, by parameter. It is determined once, and stored."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
+from optuna.trial import TrialState
 
 from adabkb_client import Categorical, Float, Parameter
 from adabkb_integrations.inprocess import minimize
@@ -130,3 +132,38 @@ def test_a_complete_trial_needs_a_cost_if_it_is_told() -> None:
         AdaBKBSampler(per_cost=True)
     with pytest.raises(ValueError, match='cost must be "told"'):
         AdaBKBSampler(cost="attribute")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("told", [0, -1, True, float("inf"), float("nan"), pytest.param(10**400, id="too large"), "3"])
+@pytest.mark.parametrize("state", [TrialState.COMPLETE, TrialState.PRUNED])
+def test_a_wrong_told_cost_is_refused_once_and_the_study_continues(state: TrialState, told: Any) -> None:
+    """Optuna stores the refused trial, whose attributes cannot be changed."""
+
+    def objective(trial: optuna.Trial) -> float:
+        value = quality(**asked(trial))
+        trial.set_user_attr("cost", told if trial.number == 3 else 1)
+        trial.report(value, 0)
+        if trial.number == 3 and state is TrialState.PRUNED:
+            raise optuna.TrialPruned
+        return value
+
+    study = optuna.create_study(sampler=AdaBKBSampler(seed=1, cost="told", per_cost=True))
+    study.optimize(objective, n_trials=3)
+    with pytest.raises(ValueError, match="trial 3: the user attribute 'cost' must be a positive number"):
+        study.optimize(objective, n_trials=1)
+    study.optimize(objective, n_trials=1)
+    assert [trial.state for trial in study.trials[3:]] == [state, TrialState.COMPLETE]
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float32])
+def test_a_told_cost_may_be_a_number_of_numpy(kind: Any) -> None:
+    def points(make: Any) -> list[dict[str, Any]]:
+        def objective(trial: optuna.Trial) -> float:
+            point = asked(trial)
+            trial.set_user_attr("cost", make(1 + int(point["speed"])))
+            return quality(**point)
+
+        study = run(objective, 6, {}, cost="told", per_cost=True)
+        return [trial.params for trial in study.trials]
+
+    assert points(kind) == points(int)
