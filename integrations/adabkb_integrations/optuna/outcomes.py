@@ -18,8 +18,6 @@ from adabkb_service.engine.metrics import Measured, Metric
 
 COST = "cost"
 """User attribute with the cost of a trial."""
-SHORTEST = 1e-6
-"""The minimum measured cost, in seconds."""
 CostSource = Literal["told", "measured"]
 KEPT = "constraints"
 """Attribute in which Optuna stores the return value of ``constraints_func``."""
@@ -59,8 +57,9 @@ def goals_of(
 
 def cost_of(trial: FrozenTrial, source: CostSource) -> float:
     """Return the cost of a finished trial, which is positive; NaN if it is not known."""
-    if source == "measured":
-        return math.nan if trial.duration is None else max(trial.duration.total_seconds(), SHORTEST)
+    if source == "measured":  # create_trial of Optuna sets the same time as the start and the end
+        seconds = trial.duration.total_seconds() if trial.duration else 0.0
+        return seconds if seconds > 0.0 else math.nan
     told = trial.user_attrs.get(COST)
     if isinstance(told, bool) or not isinstance(told, Real):
         return math.nan

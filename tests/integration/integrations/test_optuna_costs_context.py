@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from optuna.trial import TrialState
 from adabkb_client import Categorical, Float, Parameter
 from adabkb_integrations.inprocess import minimize
 from adabkb_integrations.optuna import AdaBKBSampler
+from adabkb_integrations.optuna.outcomes import cost_of
 
 pytestmark = pytest.mark.usefixtures("quiet_optuna")
 
@@ -167,3 +169,14 @@ def test_a_told_cost_may_be_a_number_of_numpy(kind: Any) -> None:
         return [trial.params for trial in study.trials]
 
     assert points(kind) == points(int)
+
+
+def test_trials_that_were_added_without_a_duration_have_no_known_cost() -> None:
+    """Otherwise, the points near them would seem to cost almost nothing."""
+    study = optuna.create_study(sampler=AdaBKBSampler(seed=1, cost="measured", per_cost=True))
+    distribution = optuna.distributions.FloatDistribution(0, 10)
+    study.add_trial(optuna.create_trial(params={"speed": 2.0}, distributions={"speed": distribution}, value=1.0))
+    study.optimize(lambda trial: trial.suggest_float("speed", 0, 10), n_trials=2)
+    first, *others = (cost_of(trial, "measured") for trial in study.trials)
+    assert math.isnan(first)
+    assert all(cost > 0 for cost in others)
