@@ -13,6 +13,7 @@ from optuna.trial import TrialState
 from adabkb_client import Categorical, Float, Parameter
 from adabkb_integrations.inprocess import minimize
 from adabkb_integrations.optuna import AdaBKBSampler
+from adabkb_integrations.optuna.history import SUGGESTED
 from adabkb_integrations.optuna.outcomes import cost_of
 
 pytestmark = pytest.mark.usefixtures("quiet_optuna")
@@ -180,3 +181,26 @@ def test_trials_that_were_added_without_a_duration_have_no_known_cost() -> None:
     first, *others = (cost_of(trial, "measured") for trial in study.trials)
     assert math.isnan(first)
     assert all(cost > 0 for cost in others)
+
+
+def test_a_branch_without_known_costs_is_compared_with_the_others() -> None:
+    """The first branch is the worse one, and none of its trials has a cost."""
+    costs: dict[str, dict[str, Any]] = {"bad": {}, "good": {"cost": 1.0}}
+    kind = optuna.distributions.CategoricalDistribution(list(costs))
+    share = optuna.distributions.FloatDistribution(0, 1)
+
+    def objective(trial: optuna.Trial) -> float:
+        trial.set_user_attr("cost", 1.0)
+        is_bad = trial.suggest_categorical("kind", list(costs)) == "bad"
+        return 5 + trial.suggest_float("bad", 0, 1) if is_bad else trial.suggest_float("good", 0, 1)
+
+    study = optuna.create_study(sampler=AdaBKBSampler(seed=1, cost="told", per_cost=True))
+    for name, attributes in costs.items():
+        for place in (0.1, 0.5, 0.9):
+            params, distributions = {"kind": name, name: place}, {"kind": kind, name: share}
+            value = place + 5 * (name == "bad")
+            study.add_trial(
+                optuna.create_trial(params=params, distributions=distributions, value=value, user_attrs=attributes)
+            )
+    study.optimize(objective, n_trials=3)
+    assert all("good" in trial.system_attrs[SUGGESTED] for trial in study.trials[6:])
