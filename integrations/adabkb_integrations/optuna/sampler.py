@@ -175,7 +175,7 @@ class AdaBKBSampler(BaseSampler):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without caches; a copy in another process builds its own."""
-        return {**vars(self), "_records": [], "_knowledge": {}, "_lock": None}
+        return {**vars(self), "_models": [], "_knowledge": {}, "_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
