@@ -270,12 +270,13 @@ class AdaBKBSampler(BaseSampler):
             return {}
         offers = []
         for each in histories:
-            model, within = self._model(each), _within(each, context)
+            given = _given(each, context)
+            model, within = self._model(each), _within(each, given)
             points = model.suggest(each.pending, each.moved, within=within if within.fixed else None)
             # If every point of a finite space is taken, a random one is repeated.
             point = points[0] if points else self._random(within, trial.number)
-            given = plain({name: context[name] for name in within.fixed}, each.branch.distributions)
-            offers.append((_rank(each, model.promise(point), histories), decoded(each.space, point) | given))
+            values = decoded(each.space, point) | plain(given, each.branch.distributions)
+            offers.append((_rank(each, model.promise(point), histories), values))
         _, values = max(offers, key=lambda offer: offer[0])
         return values
 
@@ -344,17 +345,24 @@ class AdaBKBSampler(BaseSampler):
         return model
 
 
-def _within(seen: History, context: Mapping[str, Any]) -> Slice:
-    """Return the points of a branch in a context.
+def _given(seen: History, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the context for the parameters of a branch, in the form of Optuna's users.
 
     Raises:
-        ValueError: a value is not one of its parameter, or no point in the context satisfies the constraints.
+        ValueError: a value is not one of its parameter.
     """
-    fixed: dict[str, Any] = {}
-    for each in seen.space.axes:
-        if each.name in context:
-            value = checked(each.name, context[each.name], seen.branch.distributions[each.name])
-            fixed[each.name] = _of_axis(each, value, seen.branch.distributions[each.name])
+    names = [each.name for each in seen.space.axes if each.name in context]
+    return {name: checked(name, context[name], seen.branch.distributions[name]) for name in names}
+
+
+def _within(seen: History, given: Mapping[str, Any]) -> Slice:
+    """Return the points of a branch that have the given values.
+
+    Raises:
+        ValueError: none of them satisfies the constraints.
+    """
+    axes = [each for each in seen.space.axes if each.name in given]
+    fixed = {each.name: _of_axis(each, given[each.name], seen.branch.distributions[each.name]) for each in axes}
     within = Slice(seen.space, fixed)
     if fixed and not has_points(within):
         raise ValueError("context leaves no point that satisfies the constraints")

@@ -72,6 +72,22 @@ def test_every_trial_has_the_values_of_the_context_also_before_there_is_a_model(
     assert abs(study.best_params["speed"] - 2) < 0.2
 
 
+@pytest.mark.parametrize("storage", [None, "sqlite://"])
+def test_a_context_value_has_the_type_of_its_parameter_with_and_without_a_model(storage: Any) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        point = {**asked(trial), "layers": trial.suggest_int("layers", 1, 4)}
+        found.append({name: point[name] for name in context})
+        return float(point["speed"])
+
+    found: list[dict[str, Any]] = []
+    context = {"humidity": "0.25", "layers": 3.0}
+    study = optuna.create_study(sampler=AdaBKBSampler(seed=1, context=context), storage=storage)
+    study.optimize(objective, n_trials=3)
+    suggested = [trial.system_attrs[SUGGESTED] for trial in study.trials[1:]]
+    for values in [*found, *suggested]:
+        assert [(values[name], type(values[name])) for name in context] == [(0.25, float), (3, int)]
+
+
 @pytest.mark.parametrize("trials", [0, 4])
 @pytest.mark.parametrize("value", [{"humidity": 7}, {"glue": "none"}, {"humidity": "high"}])
 def test_a_wrong_context_is_refused(trials: int, value: dict[str, Any]) -> None:
