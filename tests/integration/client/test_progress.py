@@ -1,5 +1,7 @@
 """The progress output of a run."""
 
+import io
+import re
 import subprocess
 import sys
 import threading
@@ -8,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from adabkb_client import Client, Float, LeasedTrial, MedianRule, PatienceRule, Study
-from adabkb_client._run.progress import Progress
 from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 
@@ -38,7 +39,12 @@ def test_with_early_stopping_a_line_has_no_total_as_stopped_trials_count_less(
     assert [record.message for record in caplog.records] == ["trial 1: 0.5, best 0.5, 1 finished"]
 
 
-def test_progress_counts_trials_that_fail_or_are_stopped(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_bar_counts_trials_that_fail_or_are_stopped(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def function(trial: LeasedTrial) -> None:
         if trial.number == 1:
             raise ArithmeticError
@@ -51,13 +57,13 @@ def test_progress_counts_trials_that_fail_or_are_stopped(client: Client, monkeyp
         if trial.number == 4:
             raise ArithmeticError
 
-    shown: list[tuple[int, int]] = []
-    monkeypatch.setattr(Progress, "show", lambda _, study: shown.append((study.finished, study.failed)))
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
     rule = PatienceRule(9, no_gain_for=2)
     study = client.create_study("e", {"x": Float(0, 1)}, direction="maximize", budget=9, early_stopping=rule)
     report = study.run(function, pass_trial=True, n_trials=5, max_failures=9)
     assert (report.completed, report.failed, report.stopped) == (0, 2, 3)
-    assert shown == [(0, 0), (1, 1), (2, 2), (3, 2), (4, 2), (5, 2)]
+    shown = re.findall(r"e: (\d+)trial .*?failed=(\d+)", terminal.getvalue())
+    assert list(dict.fromkeys(shown)) == [("0", "0"), ("1", "1"), ("2", "2"), ("3", "2"), ("4", "2"), ("5", "2")]
 
 
 def test_a_run_of_a_complete_study_logs_why_it_does_nothing(study: Study, caplog: pytest.LogCaptureFixture) -> None:
