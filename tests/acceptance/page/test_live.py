@@ -127,6 +127,23 @@ def test_the_table_of_all_results_follows_but_does_not_move_under_a_person_who_t
 
 
 @pytest.mark.long
+def test_the_table_follows_after_a_person_has_sorted_it_with_an_open_row(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    path = study(api, "sorted")
+    checked(api.post(f"{path}/suggest", json={"worker": "anna", "count": 2}))
+    with tab(browser, site) as page:
+        page.goto("/studies/sorted/results")
+        page.get_by_role("button", name="Enter the result of trial 2").click()
+        expect(page.locator("#row-form")).to_be_visible()
+        page.get_by_role("link", name="Worker").click()
+        expect(page.locator("#row-form")).to_have_count(0)
+        checked(api.post(f"{path}/observe", json={"trial": 1, "value": 0.25}))
+        expect(page.locator("#result-1")).to_contain_text("0.25")
+        expect(page.locator("#news")).to_be_hidden()
+
+
+@pytest.mark.long
 def test_a_browser_notifies_only_who_has_asked_for_it(browser: Browser, site: str, api: httpx.Client) -> None:
     path = study(api, "noticed")
     with tab(browser, site) as page:

@@ -279,7 +279,9 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   if (target.id === "rows" && requestConfig.elt.id !== "rows") places = []; // a person sorts, filters or turns the page
 });
 document.addEventListener("htmx:afterSwap", ({ target }) => {
-  if (target instanceof Element && target.id === "rows" && places.length) keepPlaces();
+  if (!(target instanceof Element && target.id === "rows")) return;
+  if (editor && !editor.row.isConnected) editor = null; // a person has sorted, filtered or turned the page
+  if (places.length) keepPlaces();
 });
 
 // If a person has requested another part of the table, such as the next page, reloading the present page must wait.
