@@ -88,6 +88,30 @@ def test_the_page_of_a_trial_follows_what_others_do(browser: Browser, site: str,
         expect(page.locator("#trial-events")).to_contain_text("Result 0.25")
 
 
+@pytest.mark.long
+def test_the_page_of_a_trial_is_not_read_again_for_results_without_a_trial(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    path = study(api, "others")
+    checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
+    reads: list[str] = []
+    with tab(browser, site) as page:
+        page.goto("/studies/others/trials/1")
+        page.on(
+            "request",
+            lambda each: (
+                reads.append(each.url) if each.resource_type == "fetch" and each.url.endswith("/trials/1") else None
+            ),
+        )
+        checked(api.post(f"{path}/observe", json={"parameters": {"x": 0.5}, "value": 1}))
+        checked(api.patch(f"{path}/observations/1", json={"value": 2}))
+        checked(api.post(f"{path}/trials/1/release", json={"attempt": 1}))
+        expect(page.locator("h1")).to_contain_text("to try again")
+        assert len(reads) == 1
+        with page.expect_request("**/studies/others/trials/1"):
+            checked(api.patch(path, json={"state": "paused"}))
+
+
 def test_what_somebody_types_stays_when_another_one_is_faster(browser: Browser, site: str, api: httpx.Client) -> None:
     path = study(api, "typed")
     checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
