@@ -15,6 +15,7 @@ const MAX_FOLLOWED = 3;
 const SETTLE_MILLISECONDS = 600;
 const MIN_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
+const MAX_FAILURES = 5; // in a row, after which a study is read again only after its next event
 
 const chosen = every(document, "#compare [name=study]:checked", HTMLInputElement).map((each) => each.value);
 
@@ -102,12 +103,16 @@ function follow(each) {
   let timer = null;
   let isStale = false;
   let [readAt, pause] = [0, MIN_MILLISECONDS];
+  let failures = 0;
   let end = () => {};
   const read = async () => {
     [isStale, readAt] = [false, Date.now()];
     each.data.changed();
     const found = await compared(each.id, each.data);
-    if (found.error === undefined) {
+    if (found.error !== undefined) {
+      if (++failures < MAX_FAILURES) isStale = true;
+    } else {
+      failures = 0;
       Object.assign(each, found);
       name(readable);
       list(all);
