@@ -235,6 +235,33 @@ def test_changes_are_shown_in_the_fields_of_an_open_row_that_nobody_typed_into(
         expect(page.get_by_text("Result R1 has changed. Your input was not stored: 3")).to_be_visible()
 
 
+@pytest.mark.parametrize("shows", ["results", "trials/1"])
+@pytest.mark.long
+def test_a_hidden_page_holds_no_connection_and_shows_what_it_missed(
+    browser: Browser, site: str, api: httpx.Client, shows: str
+) -> None:
+    name = f"hidden-{shows[:6]}"
+    path = study(api, name)
+    checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
+    turn = """isHidden => {
+        Object.defineProperty(document, 'hidden', {value: isHidden, configurable: true});
+        document.dispatchEvent(new Event('visibilitychange'));
+    }"""
+    connected = "streams.filter(({readyState}) => readyState !== EventSource.CLOSED).length"
+    with tab(browser, site) as page:
+        page.add_init_script(STREAMS)
+        page.goto(f"/studies/{name}/{shows}")
+        wait_for(lambda: page.evaluate("heard.includes('open')"))
+        page.evaluate(turn, True)
+        assert page.evaluate(connected) == 0
+        checked(api.post(f"{path}/observe", json={"trial": 1, "value": 7.125}))
+        page.evaluate(turn, False)
+        assert page.evaluate(connected) == 1
+        expect(page.locator("main")).to_contain_text("7.125")
+        page.evaluate(turn, False)
+        assert page.evaluate(connected) == 1
+
+
 @pytest.mark.long
 def test_a_browser_notifies_only_who_has_asked_for_it(browser: Browser, site: str, api: httpx.Client) -> None:
     path = study(api, "noticed")

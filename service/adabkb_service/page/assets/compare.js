@@ -7,7 +7,7 @@ import { compared, comparisonCharts, name, titlesOf } from "./comparison-charts.
 import { progressOf, rangesOf } from "./compromises.js";
 import { byId, every, made, one } from "./elements.js";
 import { STATES } from "./states.js";
-import { listen } from "./stream.js";
+import { listenWhileVisible } from "./stream.js";
 import { counted, expected, figure, inPoints, meanOf, measured, ofInterval } from "./words.js";
 
 /** The maximum number of studies that the page follows: browsers have six connections to a server, for all tabs. */
@@ -104,7 +104,6 @@ function follow(each) {
   let isStale = false;
   let [readAt, pause] = [0, MIN_MILLISECONDS];
   let failures = 0;
-  let end = () => {};
   const read = async () => {
     [isStale, readAt] = [false, Date.now()];
     each.data.changed();
@@ -126,12 +125,7 @@ function follow(each) {
     isStale = true;
     if (timer === null) timer = setTimeout(read, Math.max(SETTLE_MILLISECONDS, readAt + pause - Date.now()));
   };
-  const turn = () => {
-    end();
-    end = document.hidden ? () => {} : listen(each.data.api, each.cursor, changed, { missed: changed });
-  };
-  document.addEventListener("visibilitychange", turn);
-  turn();
+  listenWhileVisible(each.data.api, () => each.cursor, changed, { missed: changed });
 }
 
 const all = await Promise.all(chosen.map((id) => compared(id)));

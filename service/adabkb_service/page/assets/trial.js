@@ -2,7 +2,7 @@
 
 import { pause, root } from "./calls.js";
 import { byId, dataOf, every, one } from "./elements.js";
-import { listen } from "./stream.js";
+import { listenWhileVisible } from "./stream.js";
 
 const trial = byId("trial", HTMLElement);
 const study = encodeURIComponent(dataOf(trial, "study"));
@@ -81,9 +81,9 @@ function changed() {
 }
 
 document.body.addEventListener("study-changed", changed);
-listen(
+listenWhileVisible(
   `${root}/v1/studies/${study}`,
-  dataOf(trial, "cursor"),
+  () => dataOf(byId("trial-heading", HTMLElement), "cursor"),
   (event) => isShown(event) && changed(),
   { missed: changed },
 );
