@@ -40,6 +40,7 @@ from adabkb_client._settings import NOT_GIVEN, Belief, Mixture, StudyChanges, ch
 from adabkb_client._tables import Source
 from adabkb_client._trial_calls import Leased, TrialCalls
 from adabkb_client._values import Numbers, as_it_is, encoded, finite, finite_metrics, plain, point, shown
+from adabkb_client.errors import WrongResult
 
 
 class StudyCalls(TrialCalls):
@@ -632,6 +633,8 @@ def _of_result(observation: Observation | int) -> str:
 
 
 def _standard_errors(errors: Mapping[str, SupportsFloat | None]) -> dict[str, float | None]:
+    if not isinstance(errors, Mapping):
+        raise WrongResult(f"std_errors must be a dict of numbers by metric, not {shown(errors)}")
     return {name: None if error is None else finite(f"std_errors[{name!r}]", error) for name, error in errors.items()}
 
 

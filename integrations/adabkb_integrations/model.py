@@ -161,6 +161,8 @@ class Model:
         goals = [found, *(each for metric, _, each in bounds if metric.goal)]
         violation = 0.0
         for metric, state, each in bounds:
+            if not metric.is_bounded:  # its prediction is NaN while no value is known
+                continue
             lower, upper = metric.signed_bounds
             mean, width = float(each.mean[0]), WIDTH * float(each.std[0])
             scale = float(np.std(state.record.values)) if state.record.size else 0.0

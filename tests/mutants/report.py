@@ -18,12 +18,12 @@ REASONS = Path(__file__).with_name("survivors.json")
 """Module and mutant -> the reason why it survives, written by hand."""
 
 
-def report(folder: Path) -> bool:
+def report(folder: Path, out: Path = OUT, known: Path = REASONS) -> bool:
     """Write the results of the outcomes in a folder. Return whether enough mutants of each group are killed. Survivors
     get their known reasons; new ones are added to the file of reasons, and killed ones are removed from it. A module
     without outcomes in the folder keeps its earlier results, and is marked as ``earlier``."""
-    reasons: dict[str, dict[str, str]] = json.loads(REASONS.read_text()) if REASONS.exists() else {}
-    before: dict[str, Any] = json.loads(OUT.read_text()) if OUT.exists() else {"groups": {}, "survivors": []}
+    reasons: dict[str, dict[str, str]] = json.loads(known.read_text()) if known.exists() else {}
+    before: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {"groups": {}, "survivors": []}
     groups: dict[str, Any] = {}
     survivors: list[dict[str, str]] = []
     remaining: dict[str, dict[str, str]] = {}
@@ -35,9 +35,9 @@ def report(folder: Path) -> bool:
             tried = [each for each in possible if outcomes.get(each.name, {}).keys() & {"killed", "survived"}]
             if not possible:
                 continue
-            known = before["groups"].get(name, {}).get("modules", {}).get(module)
-            if not tried and known is not None:
-                modules[module] = {**known, "earlier": True}
+            earlier = before["groups"].get(name, {}).get("modules", {}).get(module)
+            if not tried and earlier is not None:
+                modules[module] = {**earlier, "earlier": True}
                 remaining |= {module: reasons[module]} if module in reasons else {}
                 survivors += [each for each in before["survivors"] if each["place"].startswith(f"{module}:")]
                 continue
@@ -54,6 +54,6 @@ def report(folder: Path) -> bool:
                     survivors.append({"place": place, "mutation": f"{each.was} -> {each.now}", "reason": reason})
         total = {key: sum(each[key] for each in modules.values()) for key in ("possible", "tried", "killed")}
         groups[name] = {**total, "share": round(total["killed"] / max(total["tried"], 1), 3), "modules": modules}
-    write(OUT, {**provenance("tests.mutants"), "command": "make mutants", "groups": groups, "survivors": survivors})
-    REASONS.write_text(json.dumps(remaining, indent=1) + "\n")
+    write(out, {**provenance("tests.mutants"), "command": "make mutants", "groups": groups, "survivors": survivors})
+    known.write_text(json.dumps(remaining, indent=1) + "\n")
     return all(group["share"] >= ENOUGH for group in groups.values())

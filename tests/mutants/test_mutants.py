@@ -11,12 +11,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.mutants import children, report
+from tests.mutants import children
 from tests.mutants.exchange import exchange, functions_of
 from tests.mutants.mutations import mutants, sample
-from tests.mutants.report import OUT
+from tests.mutants.report import OUT, REASONS, report
 from tests.mutants.targets import GROUPS, PACKAGE
 from tests.processes import is_alive
 
@@ -131,16 +129,14 @@ def test_a_task_ends_with_all_that_it_started(tmp_path: Path) -> None:
     assert not is_alive(int((tmp_path / "number").read_text()))
 
 
-def test_modules_without_new_outcomes_keep_their_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_modules_without_new_outcomes_keep_their_results(tmp_path: Path) -> None:
     """And are marked."""
-    before, reasons = json.loads(OUT.read_text()), report.REASONS.read_text()
-    for name in ("OUT", "REASONS"):
-        copied = shutil.copy(getattr(report, name), tmp_path)
-        monkeypatch.setattr(report, name, Path(copied))
-    report.report(tmp_path / "empty")
-    after = json.loads(report.OUT.read_text())
+    before, reasons = json.loads(OUT.read_text()), json.loads(REASONS.read_text())
+    out, known = (Path(shutil.copy(path, tmp_path)) for path in (OUT, REASONS))
+    report(tmp_path / "empty", out, known)
+    after = json.loads(out.read_text())
     assert after["survivors"] == before["survivors"]
-    assert json.loads(report.REASONS.read_text()) == json.loads(reasons)
+    assert json.loads(known.read_text()) == reasons
     for name, group in before["groups"].items():
         modules = {module: {**figures, "earlier": True} for module, figures in group["modules"].items()}
         assert after["groups"][name] == {**group, "modules": modules}

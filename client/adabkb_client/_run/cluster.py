@@ -11,7 +11,7 @@ from typing import Any
 
 from adabkb_client._records import Answer
 from adabkb_client._run.evaluation import Evaluation, Result
-from adabkb_client._run.processes import Reply, reply_to
+from adabkb_client._run.processes import Raised, Reply, reply_to, result_in
 from adabkb_client._trial import LeasedTrial
 from adabkb_client._trial_calls import Leased
 from adabkb_client.errors import WorkerLost, WrongFunction
@@ -113,9 +113,7 @@ class Cluster(ABC):
             with self._lock:
                 self._tasks.discard(task)
             self._stall.note(task, is_evaluated=False)
-        if isinstance(reply, BaseException):
-            raise reply
-        return trial.release() if reply is None else reply
+        return trial.release() if reply is None else result_in(reply, trial)
 
     def _awaited(self, task: Any, trial: Leased, is_over: Callable[[], bool]) -> bytes | None:
         """Wait for the pickled reply; None if the run is over before the evaluation has begun."""
@@ -185,9 +183,11 @@ def evaluated(function: bytes, trial: bytes, pickler: ModuleType) -> bytes:
     except Exception as error:
         return bytes(
             pickler.dumps(
-                ImportError(
-                    f"a worker of the cluster cannot load the function ({type(error).__name__}: {error}). Its modules "
-                    "must be installed where it is evaluated, in the same versions as here."
+                Raised(
+                    ImportError(
+                        f"a worker of the cluster cannot load the function ({type(error).__name__}: {error}). Its "
+                        "modules must be installed where it is evaluated, in the same versions as here."
+                    )
                 )
             )
         )

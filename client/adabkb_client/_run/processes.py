@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from types import ModuleType
+from typing import NamedTuple
 
 from adabkb_client._records import Answer, Trial
 from adabkb_client._run.evaluation import Evaluation, Result
@@ -34,7 +35,15 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 _visible_devices = threading.Lock()
 """Held while CUDA_VISIBLE_DEVICES is set for a new process."""
 
-Reply = Result | Answer | BaseException | None
+
+class Raised(NamedTuple):
+    """An error of an evaluation, and the outcome of the trial if it was reported or stopped before."""
+
+    error: BaseException
+    outcome: Answer | None = None
+
+
+Reply = Result | Answer | Raised | None
 
 
 class WorkerProcess:
@@ -88,7 +97,7 @@ class WorkerProcess:
             kind = WorkerLost if end == KILLED and has_attempts else WorkerDied
             raise kind(f"the worker process {end} while it evaluated trial {trial.number}") from None
         assert reply is not None, "the reply is None only when a process starts"
-        return reply
+        return result_in(reply, trial)
 
     def kill(self) -> None:
         """End the process at once, and start no other. Any thread may call this."""
@@ -114,20 +123,20 @@ class WorkerProcess:
                 self._process.start()
         theirs.close()
         try:
-            self._reply()
+            reply = self._reply()
         except (EOFError, OSError):
             raise RuntimeError(
                 f"a worker process {self._end()} before it was ready. Worker processes import the program's main "
                 'script: call study.run(..., processes=True) there below `if __name__ == "__main__":`.'
             ) from None
+        if isinstance(reply, Raised):
+            raise reply.error
 
-    def _reply(self) -> Result | Answer | None:
+    def _reply(self) -> Reply:
         while not self._pipe.poll(LOOK_EVERY):
             if not self._process.is_alive():
                 raise EOFError
         reply: Reply = self._pipe.recv()
-        if isinstance(reply, BaseException):
-            raise reply
         return reply
 
     def _end(self) -> str:
@@ -167,7 +176,7 @@ def _work(pipe: Connection, task: bytes) -> None:
     try:
         evaluation, study = _loaded(task)
     except Exception as error:
-        pipe.send(error)
+        pipe.send(Raised(error))
         return
     pipe.send(None)
     while True:
@@ -215,5 +224,18 @@ def reply_to(evaluation: Evaluation, trial: Leased, pickler: ModuleType = pickle
         except Exception:  # it cannot be sent, but its text can
             stand_in = RuntimeError(f"{type(error).__name__}: {error}")
             stand_in.__notes__ = error.__notes__
-            return stand_in
-        return error
+            return Raised(stand_in, trial.outcome)
+        return Raised(error, trial.outcome)
+
+
+def result_in(reply: Result | Answer | Raised, trial: Leased) -> Result | Answer:
+    """Return the result in the reply of another process.
+
+    Raises:
+        BaseException: the error in the reply. The trial then has the outcome that it has in the other process.
+    """
+    if isinstance(reply, Raised):
+        if reply.outcome is not None:  # otherwise this process may have released the trial
+            trial.outcome = reply.outcome
+        raise reply.error
+    return reply

@@ -156,17 +156,19 @@ class RunState:
         trial = None if outcome is None else outcome.trial
         if outcome is None or trial is None or trial.state not in FINISHED:
             return  # the trial was released
+        progress = StudyProgress.of(outcome.study)
         with self._lock:
             if trial.state == "failed":
                 self._failed += 1
+                self.progress.show(progress)
                 return
             self._failures_in_a_row = 0
             if trial.state == "stopped":
                 self._stopped += 1
-                self.progress.show(StudyProgress.of(outcome.study))
+                self.progress.show(progress)
             else:
                 self._completed.add(trial.number)  # a trial that was issued twice may have two results
-                self.progress.result(trial.number, trial.value, StudyProgress.of(outcome.study), trial.metrics)
+                self.progress.result(trial.number, trial.value, progress, trial.metrics)
 
     def caught(self, trial: Leased, error: Exception) -> None:
         """Count and log a failed trial, or a stopped one whose function failed afterwards, without ending the run.
@@ -180,6 +182,8 @@ class RunState:
             else:
                 self._failed += 1
             self._last_failure = error
+            if trial.outcome is not None:
+                self.progress.show(StudyProgress.of(trial.outcome.study))
 
     def _lost(self, trial: Leased, error: WorkerLost) -> None:
         """Allow another trial in place of one that was released because its worker was lost."""

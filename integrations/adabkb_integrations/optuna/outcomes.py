@@ -6,6 +6,7 @@ import bisect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Literal
 
 from optuna.study import StudyDirection
@@ -17,8 +18,6 @@ from adabkb_service.engine.metrics import Measured, Metric
 
 COST = "cost"
 """User attribute with the cost of a trial."""
-SHORTEST = 1e-6
-"""The minimum measured cost, in seconds."""
 CostSource = Literal["told", "measured"]
 KEPT = "constraints"
 """Attribute in which Optuna stores the return value of ``constraints_func``."""
@@ -57,19 +56,31 @@ def goals_of(
 
 
 def cost_of(trial: FrozenTrial, source: CostSource) -> float:
-    """Return the cost of a finished trial, which is positive; NaN if it is not known.
+    """Return the cost of a finished trial, which is positive; NaN if it is not known."""
+    if source == "measured":  # create_trial of Optuna sets the same time as the start and the end
+        seconds = trial.duration.total_seconds() if trial.duration else 0.0
+        return seconds if seconds > 0.0 else math.nan
+    told = trial.user_attrs.get(COST)
+    if isinstance(told, bool) or not isinstance(told, Real):
+        return math.nan
+    try:
+        cost = float(told)
+    except OverflowError:
+        return math.nan
+    return cost if 0.0 < cost < math.inf else math.nan
+
+
+def check_told_cost(trial: FrozenTrial, state: TrialState) -> None:
+    """Check the cost of a trial that ends in the given state.
 
     Raises:
-        ValueError: the trial has another cost.
+        ValueError: the cost is not a positive number, or a complete trial has none.
     """
-    if source == "measured":
-        return math.nan if trial.duration is None else max(trial.duration.total_seconds(), SHORTEST)
     told = trial.user_attrs.get(COST)
-    if told is None:
-        return math.nan
-    if isinstance(told, bool) or not isinstance(told, int | float) or not 0.0 < told < math.inf:
+    if told is not None and math.isnan(cost_of(trial, "told")):
         raise ValueError(f"trial {trial.number}: the user attribute {COST!r} must be a positive number, not {told!r}")
-    return float(told)
+    if told is None and state is TrialState.COMPLETE:
+        raise ValueError(f'trial {trial.number} has no cost; call trial.set_user_attr("{COST}", ...) in the objective')
 
 
 def constraints(trial: FrozenTrial) -> Mapping[str, float]:

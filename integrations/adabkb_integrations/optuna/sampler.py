@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -24,7 +23,7 @@ from adabkb_integrations.optuna.axes import axis, checked, decoded, external, pl
 from adabkb_integrations.optuna.branches import branches
 from adabkb_integrations.optuna.history import SUGGESTED, History, history
 from adabkb_integrations.optuna.known import best_guess, earlier_studies, prior_in
-from adabkb_integrations.optuna.outcomes import COST, CostSource, cost_of, goals_of
+from adabkb_integrations.optuna.outcomes import CostSource, check_told_cost, goals_of
 from adabkb_service.engine.axes import Axis, ChoiceAxis, canonical
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.constraints.grammar import ConstraintError
@@ -125,8 +124,8 @@ class AdaBKBSampler(BaseSampler):
             ``per_cost`` is given without ``cost``; or, when sampling, a context value is not one of its parameter,
             ``noise_std`` has another number of values than the study has objectives, an earlier study has another
             number of objectives, there are more than four objectives, a belief does not fit its parameter, a parameter
-            cannot be periodic, or no point satisfies the constraints; or, after a complete trial, it has no positive
-            cost.
+            cannot be periodic, or no point satisfies the constraints; or, after a trial, its cost is not a positive
+            number, or it is complete and has none.
     """
 
     def __init__(
@@ -176,7 +175,7 @@ class AdaBKBSampler(BaseSampler):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without caches; a copy in another process builds its own."""
-        return {**vars(self), "_records": [], "_knowledge": {}, "_lock": None}
+        return {**vars(self), "_models": [], "_knowledge": {}, "_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -241,10 +240,8 @@ class AdaBKBSampler(BaseSampler):
         if self._constraints_func is not None:
             _process_constraints_after_trial(self._constraints_func, study, trial, state)
         self._independent_sampler.after_trial(study, trial, state, values)
-        if state is TrialState.COMPLETE and self._cost == "told" and math.isnan(cost_of(trial, self._cost)):
-            raise ValueError(
-                f'trial {trial.number} has no cost; call trial.set_user_attr("{COST}", ...) in the objective'
-            )
+        if self._cost == "told" and state is not TrialState.FAIL:
+            check_told_cost(trial, state)
 
     def _context_of(self, study: Study, trial: FrozenTrial) -> Mapping[str, Any]:
         """Return the context of a trial, by parameter. It is determined once, and stored."""
@@ -273,12 +270,13 @@ class AdaBKBSampler(BaseSampler):
             return {}
         offers = []
         for each in histories:
-            model, within = self._model(each), _within(each, context)
+            given = _given(each, context)
+            model, within = self._model(each), _within(each, given)
             points = model.suggest(each.pending, each.moved, within=within if within.fixed else None)
             # If every point of a finite space is taken, a random one is repeated.
             point = points[0] if points else self._random(within, trial.number)
-            given = plain({name: context[name] for name in within.fixed}, each.branch.distributions)
-            offers.append((_rank(each, model.promise(point), histories), decoded(each.space, point) | given))
+            values = decoded(each.space, point) | plain(given, each.branch.distributions)
+            offers.append((_rank(each, model.promise(point), histories), values))
         _, values = max(offers, key=lambda offer: offer[0])
         return values
 
@@ -347,17 +345,24 @@ class AdaBKBSampler(BaseSampler):
         return model
 
 
-def _within(seen: History, context: Mapping[str, Any]) -> Slice:
-    """Return the points of a branch in a context.
+def _given(seen: History, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the context for the parameters of a branch, in the form of Optuna's users.
 
     Raises:
-        ValueError: a value is not one of its parameter, or no point in the context satisfies the constraints.
+        ValueError: a value is not one of its parameter.
     """
-    fixed: dict[str, Any] = {}
-    for each in seen.space.axes:
-        if each.name in context:
-            value = checked(each.name, context[each.name], seen.branch.distributions[each.name])
-            fixed[each.name] = _of_axis(each, value, seen.branch.distributions[each.name])
+    names = [each.name for each in seen.space.axes if each.name in context]
+    return {name: checked(name, context[name], seen.branch.distributions[name]) for name in names}
+
+
+def _within(seen: History, given: Mapping[str, Any]) -> Slice:
+    """Return the points of a branch that have the given values.
+
+    Raises:
+        ValueError: none of them satisfies the constraints.
+    """
+    axes = [each for each in seen.space.axes if each.name in given]
+    fixed = {each.name: _of_axis(each, given[each.name], seen.branch.distributions[each.name]) for each in axes}
     within = Slice(seen.space, fixed)
     if fixed and not has_points(within):
         raise ValueError("context leaves no point that satisfies the constraints")

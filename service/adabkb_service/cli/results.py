@@ -224,7 +224,7 @@ def model(server: Server, study: StudyId, as_json: AsJson = False) -> None:
 
 
 def dictionary(server: Server, study: StudyId, as_json: AsJson = False) -> None:
-    """List the points of the dictionary, that is, the inducing points of the model."""
+    """List the inducing points of the model (its dictionary)."""
     found = server.items(StudyCalls(study).dictionary())
     _list(found, f"The dictionary of study {study} is empty.", as_json=as_json)
 

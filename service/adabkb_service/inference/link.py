@@ -78,8 +78,9 @@ class Prefetched:
         """Remove the first ``count`` points, since they were issued. ``rests_on`` is the seq of the event that issued
         the last of them."""
         self.points, self.rests_on, self.asked = self.points[count:], rests_on, max(self.asked - count, 0)
-        if not self.points and (self.within.shared or self.within.plate is not None):
-            self.is_all = False  # the plate has no point left, but another plate may have
+        if self.is_all and not self.points and (self.within.shared or self.within.plate is not None):
+            # the plate has no point left, but another plate may have, so the model must be asked again
+            self.is_all, self.asked = False, 0
 
 
 @dataclass

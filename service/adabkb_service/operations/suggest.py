@@ -223,8 +223,8 @@ def _issue(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Suggested
     leased = (leases.lease_again(draft, trial, body.worker, body.lease_seconds) for trial in waiting)
     rows = [as_issued(draft, trial) for trial in leased]
     begins_beyond = _begins_plate_beyond_budget(draft, points)
-    if not begins_beyond:
-        rows += [_add(draft, point, body, is_first=not index) for index, point in enumerate(points)]
+    points = [] if begins_beyond else points
+    rows += [_add(draft, point, body, is_first=not index) for index, point in enumerate(points)]
     is_over_budget = not rows and (begins_beyond or _needs_plate_beyond_budget(body, draft, within))
     lifecycle.update_state(draft)
     is_degraded = any(point.origin == "fallback" for point in points) or draft.study.model_error is not None

@@ -194,8 +194,7 @@ class Batch:
         budget is used up."""
         study = self.draft.study
         if study.plate is not None and not plates.can_begin(study):
-            with self.draft.by(None):
-                self.draft.record("plate_closed", {"plate": study.plate["number"]})
+            self.draft.record("plate_closed", {"plate": study.plate["number"]})
 
     def _park(self, pending: PendingRequest, demand: PointDemand) -> None:
         """Park a request until the model replies. If its restriction differs from that of the first parked request, the
@@ -218,7 +217,8 @@ class Batch:
         self._remove_issued(points)
         if request.key is None:
             return outcome
-        if draft.changes == changes and (known := stored_answer(draft.connection, request.key, request.answer)):
+        may_be_known = draft.changes == changes or not outcome.is_stored  # a request may end the study and get no trial
+        if may_be_known and (known := stored_answer(draft.connection, request.key, request.answer)):
             return known
         if outcome.is_stored:  # the database refuses a second answer for the key
             draft.store_answer(key_row(request.key, draft.study.id, outcome, draft.now))

@@ -73,6 +73,10 @@ def divide_by_zero(x: float) -> float:
     return x / 0
 
 
+def misses_a_file(x: float) -> float:
+    return float(Path("missing.csv").read_text()) + x
+
+
 def number_of(trial: LeasedTrial) -> float:
     trial.annotate({"process": os.getpid()})
     return trial.number + float(trial.parameters["x"])

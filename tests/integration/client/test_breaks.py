@@ -16,7 +16,7 @@ OLDER = [
     ("__init__.py", "__all__ = [", "class Oracle:\n    pass\n\n\n__all__ = ["),
     ("_study_methods.py", "    def pause(", "    def halt(self) -> None:\n        pass\n\n    def pause("),
     ("_study_methods.py", "def unshare(self, ", "def unshare(self, whom, "),
-    ("_models.py", "    completed: int\n", ""),
+    ("_records.py", "    completed: int\n", ""),
     ("_http/transport.py", "class Exchange", "class Internal:\n    pass\n\n\nclass Exchange"),
 ]
 """What an older client has and lacks: a name, a method and a parameter more, a field less in what a call returns, and a

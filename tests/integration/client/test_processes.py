@@ -118,6 +118,8 @@ def test_an_exception_arrives_as_it_was_raised_with_the_place_where(
     report = study.run(objectives.divide_by_zero, processes=True, n_trials=1, catch=ZeroDivisionError)
     assert report.failed == 1
     assert "return x / 0" in caplog.text
+    with pytest.raises(FileNotFoundError, match=r"missing\.csv"):
+        study.run(objectives.misses_a_file, processes=True, max_failures=1)
     with pytest.raises(RuntimeError, match=r"OnTheLeft: .* is on the left, as it happens"):
         study.run(objectives.raise_what_cannot_be_pickled, processes=True, max_failures=1)
 

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from adabkb_client import Client, Float, LeasedTrial, MedianRule, Study
+from adabkb_client import Client, Float, LeasedTrial, MedianRule, PatienceRule, Study
+from adabkb_client._run.progress import Progress
 from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 
@@ -35,6 +36,28 @@ def test_with_early_stopping_a_line_has_no_total_as_stopped_trials_count_less(
     caplog.set_level("INFO", "adabkb_client")
     study.run(lambda **_: 0.5, n_trials=1)
     assert [record.message for record in caplog.records] == ["trial 1: 0.5, best 0.5, 1 finished"]
+
+
+def test_progress_counts_trials_that_fail_or_are_stopped(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def function(trial: LeasedTrial) -> None:
+        if trial.number == 1:
+            raise ArithmeticError
+        if trial.number == 2:
+            trial.fail("no convergence")
+            return
+        step = 1
+        while not trial.report(step, 0.5):
+            step += 1
+        if trial.number == 4:
+            raise ArithmeticError
+
+    shown: list[tuple[int, int]] = []
+    monkeypatch.setattr(Progress, "show", lambda _, study: shown.append((study.finished, study.failed)))
+    rule = PatienceRule(9, no_gain_for=2)
+    study = client.create_study("e", {"x": Float(0, 1)}, direction="maximize", budget=9, early_stopping=rule)
+    report = study.run(function, pass_trial=True, n_trials=5, max_failures=9)
+    assert (report.completed, report.failed, report.stopped) == (0, 2, 3)
+    assert shown == [(0, 0), (1, 1), (2, 2), (3, 2), (4, 2), (5, 2)]
 
 
 def test_a_run_of_a_complete_study_logs_why_it_does_nothing(study: Study, caplog: pytest.LogCaptureFixture) -> None:

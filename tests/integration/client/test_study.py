@@ -335,6 +335,9 @@ def test_a_correction_keeps_what_is_not_given_and_none_removes_a_standard_error(
         study.correct(1, None)  # type: ignore[arg-type]
     with pytest.raises(Invalid, match="metrics: must be"):
         study.correct(1, metrics=None)  # type: ignore[arg-type]
+    for wrong in (None, [0.1]):
+        with pytest.raises(TypeError, match="std_errors must be a dict of numbers by metric, not "):
+            study.correct(1, std_errors=wrong)  # type: ignore[arg-type]
 
 
 def test_the_log_is_complete_and_in_order(study: Study) -> None:

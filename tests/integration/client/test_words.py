@@ -163,7 +163,7 @@ NOT_FOR_AGENTS = {
     "create_study": {"id": "it is the argument study", "update": FOR_PEOPLE},
     "update": dict.fromkeys(
         {"parameters", "defaults", "constraints", *StudyChanges.__annotations__}
-        - {"outcome_constraints", "early_stopping"},
+        - {"outcome_constraints", "early_stopping", "noise_std", "per_cost", "robust"},
         FOR_PEOPLE,
     ),
     "trials": {"attributes": "no tool sets attributes"},

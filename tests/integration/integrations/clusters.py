@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import pytest
 
-from adabkb_client import LeasedTrial, Study
+from adabkb_client import Client, Float, LeasedTrial, PatienceRule, Study
 from tests.waiting import wait_for
 
 Engine = Literal["ray", "dask"]
@@ -40,6 +40,14 @@ def noted(trial: LeasedTrial) -> float:
     if trial.number == 1:
         raise ArithmeticError("diverged")
     return float(trial.parameters["x"])
+
+
+def ending(trial: LeasedTrial) -> float:
+    """Raise an exception once the trial is stopped."""
+    for step in range(1, 10):
+        if trial.report(step, 0.5):
+            raise ArithmeticError("after the stop")
+    return 0.5
 
 
 def misspelt(**parameters: float) -> float:
@@ -102,6 +110,14 @@ def check_evaluation(study: Study, engine: Engine) -> None:
     failed, *_ = study.trials()
     assert failed.reason == "ArithmeticError: diverged"
     assert os.getpid() not in {trial.attributes["process"] for trial in study.trials()}
+
+
+def check_exception_after_a_stop(client: Client, engine: Engine) -> None:
+    """Check that the run knows that the trial was stopped."""
+    rule = PatienceRule(9, no_gain_for=2)
+    study = client.create_study("e", {"x": Float(0, 1)}, direction="maximize", early_stopping=rule)
+    report = study.run(ending, engine=engine, pass_trial=True, n_trials=1, progress=False)
+    assert (report.completed, report.stopped, report.failed) == (0, 1, 0)
 
 
 def check_interruption(study: Study, engine: Engine, folder: Path) -> None:

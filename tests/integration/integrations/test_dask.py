@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adabkb_client import Study
+from adabkb_client import Client, Study
 from tests.integration.integrations import clusters
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # warnings of Dask, and of sockets that it does not close
@@ -38,6 +38,11 @@ def test_missing_cluster_or_dask_is_reported_with_a_remedy(study: Study, monkeyp
 @pytest.mark.usefixtures("_cluster")
 def test_a_run_evaluates_on_the_cluster(study: Study) -> None:
     clusters.check_evaluation(study, "dask")
+
+
+@pytest.mark.usefixtures("_cluster")
+def test_an_exception_after_a_stop_is_no_failure_of_the_trial(client: Client) -> None:
+    clusters.check_exception_after_a_stop(client, "dask")
 
 
 @pytest.mark.long

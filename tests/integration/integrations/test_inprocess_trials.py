@@ -142,46 +142,52 @@ class TrialPruned(Exception):
 @pytest.mark.parametrize(
     ("error", "options", "ends"),
     [
-        (TrialPruned(), {}, None),
-        (RuntimeError("no disk left"), {"catch": RuntimeError}, None),
-        (RuntimeError("no disk left"), {}, RuntimeError),
-        (NameError("typing error"), {}, NameError),
+        (TrialPruned, {}, False),
+        (RuntimeError, {"catch": RuntimeError}, False),
+        (RuntimeError, {"max_failures": 9}, False),
+        (RuntimeError, {}, True),
+        (KeyError, {}, True),
+        (NameError, {}, True),
     ],
 )
 @pytest.mark.parametrize("where", ["study", "processes", "search"])
 def test_after_a_stop_only_its_exceptions_are_no_failures(
-    where: str, error: Exception, options: dict[str, Any], ends: type[Exception] | None, client: Client
+    where: str, error: type[Exception], options: dict[str, Any], ends: bool, client: Client
 ) -> None:
     rule: dict[str, Any] = {"early_stopping": RULES["patience"], "seed": 1}
-    ending = Ending(error)
+    run: dict[str, Any] = {"pass_trial": True, "max_failures": 2, "progress": False, **options}
+    study = client.create_study(None, X, direction="minimize", budget=3, **rule)
 
     def evaluate() -> None:
         if where == "search":
-            minimize(ending, X, 3, pass_trial=True, max_failures=2, progress=False, **rule, **options)
+            minimize(Ending(error), X, 3, **rule, **run)
             return
-        study = client.create_study(None, X, direction="minimize", budget=3, **rule)
-        study.run(ending, pass_trial=True, max_failures=2, progress=False, processes=where == "processes", **options)
-        assert {trial.state for trial in study.trials()} == {"stopped"}
+        report = study.run(Ending(error), processes=where == "processes", **run)
+        assert (report.completed, report.stopped, report.failed) == (1, len(study.trials()) - 1, 0)
 
-    if ends is None:
+    if ends:
+        with pytest.raises(error, match="no disk left") as raised:
+            evaluate()
+        said = "".join(getattr(raised.value, "__notes__", ()))
+        assert ("after 2 failures in a row" in said) == (error is not NameError)
+        assert ("was stopped before" in said) == (error is NameError and where != "search")
+    else:
         evaluate()
-        return
-    with pytest.raises(ends) as raised:
-        evaluate()
-    if ends is RuntimeError:
-        assert "after 2 failures in a row" in raised.value.__notes__[-1]
+    if where != "search":
+        assert [trial.state for trial in study.trials()][:2] == ["completed", "stopped"]
+        assert {trial.state for trial in study.trials()} == {"completed", "stopped"}
 
 
 @dataclass
 class Ending:
-    """An objective without progress, which ends with an exception once its trial is stopped."""
+    """An objective without progress, which ends with an exception once its trial is stopped, except the first."""
 
-    error: Exception
+    error: type[Exception]
 
     def __call__(self, trial: LeasedTrial | RunningTrial) -> float:
-        for step in range(1, 10):
+        for step in range(1, 10 if trial.number > 1 else 1):
             if trial.report(step, trial.parameters["x"]):
-                raise self.error
+                raise self.error("no disk left")
         return 0.0
 
 

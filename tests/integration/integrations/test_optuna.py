@@ -437,6 +437,9 @@ def test_trial_of_another_branch_only_marks_the_point_as_taken(state: TrialState
 def test_study_can_be_sent_to_another_process() -> None:
     study = run(mixed, 10)
     first, second = (pickle.loads(pickle.dumps(study)) for _ in range(2))
+    assert vars(study.sampler)["_models"]
+    assert vars(first.sampler)["_models"] == []
+    assert vars(first.sampler).keys() == vars(study.sampler).keys()
     for copy in (first, second):
         copy.optimize(mixed, n_trials=5)
     assert points(first) == points(second)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
+from optuna.trial import TrialState
 
 from adabkb_client import Categorical, Float, Parameter
 from adabkb_integrations.inprocess import minimize
 from adabkb_integrations.optuna import AdaBKBSampler
+from adabkb_integrations.optuna.history import SUGGESTED
+from adabkb_integrations.optuna.outcomes import cost_of
 
 pytestmark = pytest.mark.usefixtures("quiet_optuna")
 
@@ -65,6 +70,22 @@ def test_every_trial_has_the_values_of_the_context_also_before_there_is_a_model(
     assert {(trial.params["humidity"], trial.params["glue"]) for trial in study.trials} == {(0.25, "slow")}
     assert len({trial.params["speed"] for trial in study.trials}) == 8
     assert abs(study.best_params["speed"] - 2) < 0.2
+
+
+@pytest.mark.parametrize("storage", [None, "sqlite://"])
+def test_a_context_value_has_the_type_of_its_parameter_with_and_without_a_model(storage: Any) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        point = {**asked(trial), "layers": trial.suggest_int("layers", 1, 4)}
+        found.append({name: point[name] for name in context})
+        return float(point["speed"])
+
+    found: list[dict[str, Any]] = []
+    context = {"humidity": "0.25", "layers": 3.0}
+    study = optuna.create_study(sampler=AdaBKBSampler(seed=1, context=context), storage=storage)
+    study.optimize(objective, n_trials=3)
+    suggested = [trial.system_attrs[SUGGESTED] for trial in study.trials[1:]]
+    for values in [*found, *suggested]:
+        assert [(values[name], type(values[name])) for name in context] == [(0.25, float), (3, int)]
 
 
 @pytest.mark.parametrize("trials", [0, 4])
@@ -130,3 +151,72 @@ def test_a_complete_trial_needs_a_cost_if_it_is_told() -> None:
         AdaBKBSampler(per_cost=True)
     with pytest.raises(ValueError, match='cost must be "told"'):
         AdaBKBSampler(cost="attribute")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("told", [0, -1, True, float("inf"), float("nan"), pytest.param(10**400, id="too large"), "3"])
+@pytest.mark.parametrize("state", [TrialState.COMPLETE, TrialState.PRUNED])
+def test_a_wrong_told_cost_is_refused_once_and_the_study_continues(state: TrialState, told: Any) -> None:
+    """Optuna stores the refused trial, whose attributes cannot be changed."""
+
+    def objective(trial: optuna.Trial) -> float:
+        value = quality(**asked(trial))
+        trial.set_user_attr("cost", told if trial.number == 3 else 1)
+        trial.report(value, 0)
+        if trial.number == 3 and state is TrialState.PRUNED:
+            raise optuna.TrialPruned
+        return value
+
+    study = optuna.create_study(sampler=AdaBKBSampler(seed=1, cost="told", per_cost=True))
+    study.optimize(objective, n_trials=3)
+    with pytest.raises(ValueError, match="trial 3: the user attribute 'cost' must be a positive number"):
+        study.optimize(objective, n_trials=1)
+    study.optimize(objective, n_trials=1)
+    assert [trial.state for trial in study.trials[3:]] == [state, TrialState.COMPLETE]
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float32])
+def test_a_told_cost_may_be_a_number_of_numpy(kind: Any) -> None:
+    def points(make: Any) -> list[dict[str, Any]]:
+        def objective(trial: optuna.Trial) -> float:
+            point = asked(trial)
+            trial.set_user_attr("cost", make(1 + int(point["speed"])))
+            return quality(**point)
+
+        study = run(objective, 6, {}, cost="told", per_cost=True)
+        return [trial.params for trial in study.trials]
+
+    assert points(kind) == points(int)
+
+
+def test_trials_that_were_added_without_a_duration_have_no_known_cost() -> None:
+    """Otherwise, the points near them would seem to cost almost nothing."""
+    study = optuna.create_study(sampler=AdaBKBSampler(seed=1, cost="measured", per_cost=True))
+    distribution = optuna.distributions.FloatDistribution(0, 10)
+    study.add_trial(optuna.create_trial(params={"speed": 2.0}, distributions={"speed": distribution}, value=1.0))
+    study.optimize(lambda trial: trial.suggest_float("speed", 0, 10), n_trials=2)
+    first, *others = (cost_of(trial, "measured") for trial in study.trials)
+    assert math.isnan(first)
+    assert all(cost > 0 for cost in others)
+
+
+def test_a_branch_without_known_costs_is_compared_with_the_others() -> None:
+    """The first branch is the worse one, and none of its trials has a cost."""
+    costs: dict[str, dict[str, Any]] = {"bad": {}, "good": {"cost": 1.0}}
+    kind = optuna.distributions.CategoricalDistribution(list(costs))
+    share = optuna.distributions.FloatDistribution(0, 1)
+
+    def objective(trial: optuna.Trial) -> float:
+        trial.set_user_attr("cost", 1.0)
+        is_bad = trial.suggest_categorical("kind", list(costs)) == "bad"
+        return 5 + trial.suggest_float("bad", 0, 1) if is_bad else trial.suggest_float("good", 0, 1)
+
+    study = optuna.create_study(sampler=AdaBKBSampler(seed=1, cost="told", per_cost=True))
+    for name, attributes in costs.items():
+        for place in (0.1, 0.5, 0.9):
+            params, distributions = {"kind": name, name: place}, {"kind": kind, name: share}
+            value = place + 5 * (name == "bad")
+            study.add_trial(
+                optuna.create_trial(params=params, distributions=distributions, value=value, user_attrs=attributes)
+            )
+    study.optimize(objective, n_trials=3)
+    assert all("good" in trial.system_attrs[SUGGESTED] for trial in study.trials[6:])

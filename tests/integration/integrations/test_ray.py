@@ -247,6 +247,12 @@ def test_a_run_evaluates_on_the_cluster(study: Study) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("cluster")
+def test_an_exception_after_a_stop_is_no_failure_of_the_trial(client: Client) -> None:
+    clusters.check_exception_after_a_stop(client, "ray")
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("cluster")
 def test_trial_of_a_killed_process_is_released_and_evaluated_again(study: Study, tmp_path: Path) -> None:
     report = study.run(
         clusters.dies_once(tmp_path / "killed"), engine="ray", workers=2, n_trials=4, max_failures=2, catch=Exception

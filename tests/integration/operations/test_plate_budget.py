@@ -19,6 +19,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.operations.studies.template import template
 from adabkb_service.storage.database import Database
+from adabkb_service.study.request import Key
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.test_plates import (
@@ -138,9 +139,25 @@ def test_the_budget_is_used_up_when_the_last_plate_has_no_points_left(
     assert {trial.plate for trial in asked(running, 4)} == {3}
 
 
-def test_the_next_plate_begins_while_trials_of_one_without_points_left_are_open(running: Service) -> None:
+@pytest.mark.parametrize("counts", [[1] * 6, [1, 4, 1, 4]])
+def test_the_next_plate_begins_while_trials_of_one_without_points_left_are_open(
+    running: Service, counts: list[int]
+) -> None:
     create(running, with_small_plates())
-    assert [trial.plate for _ in range(6) for trial in asked(running, 1)] == [1, 1, 1, 2, 2, 2]
+    trials = [trial for count in counts for trial in asked(running, count)]
+    assert [trial.plate for trial in trials] == [1, 1, 1, 2, 2, 2]
+    assert {trial.origin for trial in trials} == {"policy"}
+
+
+def test_a_repeated_request_that_ends_the_study_has_its_answer(running: Service) -> None:
+    """The answer was lost, and another worker reported the result."""
+    create(running, with_small_plates())
+    for _ in range(5):
+        observe_all(running, asked(running, 1))
+    first = suggest(running, "s", Ask(), Key("s", "k", "f")).view
+    observe_all(running, first.trials)
+    again = suggest(running, "s", Ask(), Key("s", "k", "f"))
+    assert (again.replayed, again.view.trials) == (True, first.trials)
 
 
 def test_a_plate_without_points_is_closed_once_and_the_study_ends_with_its_last_result(

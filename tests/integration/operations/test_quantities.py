@@ -99,6 +99,18 @@ def test_results_far_beyond_natural_bounds_are_rejected_and_change_nothing(runni
     assert [each.value for each in list_observations(running, "s", 0, 9).items] == [100.0]
 
 
+def test_a_result_that_breaks_a_bound_is_no_reason_to_stop_however_good(running: Service) -> None:
+    bounds = [{"metric": "purity", "lower": 0.9}]
+    quantities = {"value": YIELD}
+    wanted = definition(direction="maximize", metrics=["purity"], quantities=quantities, outcome_constraints=bounds)
+    create(running, wanted)
+    *others, nearest = suggest(running, "s", Ask(10)).view.trials
+    for trial in others:
+        observe(running, "s", Value(90.0 + trial.number, trial.number, metrics={"purity": 0.5}))
+    observe(running, "s", Value(101.0, nearest.number, metrics={"purity": 0.6}))
+    assert "can stop" not in assessment(running, "s").outlook.text
+
+
 @pytest.mark.long
 def test_noise_may_move_results_beyond_natural_bounds(database: Database, clock: ManualClock, running: Service) -> None:
     """They are stored and named, and neither the bounds nor the possible gain exceed the bounds."""

@@ -321,8 +321,7 @@ def _is_best_doubted(facts: _Facts) -> bool:
 
 def _is_best_beyond(facts: _Facts) -> bool:
     """Return whether the best result is better than its natural bound allows."""
-    best = facts.study.best
-    return best is not None and facts.names.quantity().is_impossible(best.value, facts.study.direction)
+    return render.is_beyond_reach(facts.row)
 
 
 def _progress(facts: _Facts, expected: Prediction | None, *, is_doubted: bool) -> answers.Progress:
@@ -415,6 +414,7 @@ def _outlook(facts: _Facts) -> answers.Outlook:
     )
     growth = "" if facts.front is None else words.growth(facts.front, facts.row.observations)
     is_over = facts.study.state == "complete" or facts.study.reason in FINAL
+    is_feasible = facts.study.best is not None and facts.study.best.feasible is not False
     validation = facts.validations.get("")
     is_poor = validation is not None and validation.verdict.code == "poor_predictions"
     text = words.outlook(
@@ -424,7 +424,7 @@ def _outlook(facts: _Facts) -> answers.Outlook:
         _possible(facts),
         is_over=is_over,
         is_poor=is_poor,
-        is_beyond=_is_best_beyond(facts),
+        is_beyond=is_feasible and _is_best_beyond(facts),
     )
     return found.model_copy(update={"text": text})
 
