@@ -17,7 +17,7 @@ from adabkb_service.storage import observations
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import studies
 from tests.acceptance.page.studies import checked
-from tests.acceptance.page.tabs import accessible, drawn, tab
+from tests.acceptance.page.tabs import REFUSALS, accessible, drawn, tab
 from tests.integration.storage.rows import NOW, observation
 from tests.servers import server_on
 from tests.waiting import wait_for
@@ -286,7 +286,7 @@ def test_20000_results_are_a_density_and_no_band(browser: Browser, large: str) -
 
 
 def test_compared_studies_follow_their_logs(browser: Browser, site: str, api: httpx.Client) -> None:
-    """The first three; the page names the others."""
+    """The first three; the page names the others. A study that cannot be read is read again."""
     names = [f"followed-{number}" for number in range(1, 6)]
     for name in names:
         created(api, name)
@@ -294,7 +294,7 @@ def test_compared_studies_follow_their_logs(browser: Browser, site: str, api: ht
     checked(api.patch(f"/v1/studies/{names[0]}", json={"budget": 1}))
     checked(api.post(f"/v1/studies/{names[0]}/suggest", json={}))
     checked(api.post(f"/v1/studies/{names[0]}/observe", json={"trial": 1, "value": 5}))  # which ends it
-    with tab(browser, site) as page:
+    with tab(browser, site, refused=REFUSALS) as page:
         page.goto(f"/compare?{'&'.join(f'study={name}' for name in names)}")
         drawn(page, "progress")
         expect(page.locator("#unfollowed")).to_have_text(
@@ -303,6 +303,7 @@ def test_compared_studies_follow_their_logs(browser: Browser, site: str, api: ht
         row = page.get_by_role("row", name=names[1])
         expect(row.get_by_role("cell").nth(2)).to_have_text("1")
         row.get_by_role("link").focus()
+        page.route(f"**/studies/{names[1]}/progress.json", lambda route: route.fulfill(status=503), times=1)
         checked(api.post(f"/v1/studies/{names[1]}/observe", json={"parameters": {"x": 0.25}, "value": 4}))
         expect(row.get_by_role("cell").nth(2)).to_have_text("2")
         expect(row.get_by_role("link")).to_be_focused()

@@ -35,6 +35,24 @@ window.Notification = class {
 """
 """Replaces the notifications of the browser, since headless Chromium denies them."""
 
+STREAMS = """
+window.streams = [];
+window.heard = [];
+window.EventSource = class extends EventSource {
+  constructor(address) {
+    super(address);
+    streams.push(this);
+  }
+  addEventListener(kind, told) {
+    super.addEventListener(kind, (event) => {
+      told(event);
+      heard.push(kind);
+    });
+  }
+};
+"""
+"""Records the streams of events that a page opens, and the kinds of events that it has handled."""
+
 
 @pytest.fixture(scope="module")
 def site(database: str) -> Iterator[str]:
@@ -68,6 +86,30 @@ def test_the_page_of_a_trial_follows_what_others_do(browser: Browser, site: str,
         checked(api.post(f"{path}/observe", json={"trial": 1, "value": 0.25}))
         expect(page.get_by_role("article")).to_contain_text("0.25")
         expect(page.locator("#trial-events")).to_contain_text("Result 0.25")
+
+
+@pytest.mark.long
+def test_the_page_of_a_trial_is_not_read_again_for_results_without_a_trial(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    path = study(api, "others")
+    checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
+    reads: list[str] = []
+    with tab(browser, site) as page:
+        page.goto("/studies/others/trials/1")
+        page.on(
+            "request",
+            lambda each: (
+                reads.append(each.url) if each.resource_type == "fetch" and each.url.endswith("/trials/1") else None
+            ),
+        )
+        checked(api.post(f"{path}/observe", json={"parameters": {"x": 0.5}, "value": 1}))
+        checked(api.patch(f"{path}/observations/1", json={"value": 2}))
+        checked(api.post(f"{path}/trials/1/release", json={"attempt": 1}))
+        expect(page.locator("h1")).to_contain_text("to try again")
+        assert len(reads) == 1
+        with page.expect_request("**/studies/others/trials/1"):
+            checked(api.patch(path, json={"state": "paused"}))
 
 
 def test_what_somebody_types_stays_when_another_one_is_faster(browser: Browser, site: str, api: httpx.Client) -> None:
@@ -124,6 +166,100 @@ def test_the_table_of_all_results_follows_but_does_not_move_under_a_person_who_t
         expect(rows).to_have_count(6)
         news.get_by_role("button", name="Show").click()
         expect(rows).to_have_count(7)
+
+
+@pytest.mark.long
+def test_the_table_follows_after_a_person_has_sorted_it_with_an_open_row(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    path = study(api, "sorted")
+    checked(api.post(f"{path}/suggest", json={"worker": "anna", "count": 2}))
+    with tab(browser, site) as page:
+        page.goto("/studies/sorted/results")
+        page.get_by_role("button", name="Enter the result of trial 2").click()
+        expect(page.locator("#row-form")).to_be_visible()
+        page.get_by_role("link", name="Worker").click()
+        expect(page.locator("#row-form")).to_have_count(0)
+        checked(api.post(f"{path}/observe", json={"trial": 1, "value": 0.25}))
+        expect(page.locator("#result-1")).to_contain_text("0.25")
+        expect(page.locator("#news")).to_be_hidden()
+
+
+@pytest.mark.long
+def test_who_enters_results_in_turn_is_not_told_of_them(browser: Browser, site: str, api: httpx.Client) -> None:
+    """The table is read when a result is stored, and the event of this result arrives when the next row is open."""
+    path = study(api, "turns")
+    checked(api.post(f"{path}/suggest", json={"worker": "anna", "count": 2}))
+    with tab(browser, site) as page:
+        page.add_init_script(STREAMS)
+        page.clock.install()
+        page.goto("/studies/turns/results")
+        page.get_by_role("button", name="Enter the result of trial 2").click()
+        page.locator("#rows").get_by_label("Result", exact=True).fill("0,5")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.locator("#result-1")).to_contain_text("0.5")
+        page.get_by_role("button", name="Enter the result of trial 1").click()
+        wait_for(lambda: page.evaluate("heard.includes('observed')"))
+        page.clock.fast_forward(10_000)
+        expect(page.locator("#row-form")).to_be_visible()
+        assert page.locator("#news").is_hidden()
+
+
+@pytest.mark.long
+def test_changes_are_shown_in_the_fields_of_an_open_row_that_nobody_typed_into(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    path = study(api, "corrected")
+    checked(api.post(f"{path}/observe", json={"parameters": {"x": 0.5}, "value": 1, "std_error": 0.5}))
+    with tab(browser, site) as page:
+        page.goto("/studies/corrected/results?kind=counting")
+        rows, news = page.locator("#rows"), page.locator("#news")
+        page.locator("#result-1-edit").click()
+        rows.get_by_label("Standard error").fill("0,25")
+        rows.get_by_label("Reason, for the log").fill("read again")
+        checked(api.patch(f"{path}/observations/1", json={"value": 2}))
+        news.get_by_role("button", name="Show").click()
+        expect(rows.get_by_label("Result", exact=True)).to_have_value("2")
+        expect(rows.get_by_label("Standard error")).to_have_value("0,25")
+        expect(rows.get_by_label("Reason, for the log")).to_have_value("read again")
+        page.get_by_role("button", name="Save the correction").click()
+        expect(page.get_by_text("The result is corrected.")).to_be_visible()
+        (result,) = checked(api.get(f"{path}/observations"))["items"]
+        assert (result["value"], result["std_error"]) == (2, 0.25)
+
+        expect(page.locator("#row-form")).to_have_count(0)
+        page.locator("#result-1-edit").click()
+        rows.get_by_label("Result", exact=True).fill("3")
+        checked(api.patch(f"{path}/observations/1", json={"excluded": True}))
+        news.get_by_role("button", name="Show").click()
+        expect(page.get_by_text("Result R1 has changed. Your input was not stored: 3")).to_be_visible()
+
+
+@pytest.mark.parametrize("shows", ["results", "trials/1"])
+@pytest.mark.long
+def test_a_hidden_page_holds_no_connection_and_shows_what_it_missed(
+    browser: Browser, site: str, api: httpx.Client, shows: str
+) -> None:
+    name = f"hidden-{shows[:6]}"
+    path = study(api, name)
+    checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
+    turn = """isHidden => {
+        Object.defineProperty(document, 'hidden', {value: isHidden, configurable: true});
+        document.dispatchEvent(new Event('visibilitychange'));
+    }"""
+    connected = "streams.filter(({readyState}) => readyState !== EventSource.CLOSED).length"
+    with tab(browser, site) as page:
+        page.add_init_script(STREAMS)
+        page.goto(f"/studies/{name}/{shows}")
+        wait_for(lambda: page.evaluate("heard.includes('open')"))
+        page.evaluate(turn, True)
+        assert page.evaluate(connected) == 0
+        checked(api.post(f"{path}/observe", json={"trial": 1, "value": 7.125}))
+        page.evaluate(turn, False)
+        assert page.evaluate(connected) == 1
+        expect(page.locator("main")).to_contain_text("7.125")
+        page.evaluate(turn, False)
+        assert page.evaluate(connected) == 1
 
 
 @pytest.mark.long

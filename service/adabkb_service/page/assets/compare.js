@@ -7,7 +7,7 @@ import { compared, comparisonCharts, name, titlesOf } from "./comparison-charts.
 import { progressOf, rangesOf } from "./compromises.js";
 import { byId, every, made, one } from "./elements.js";
 import { STATES } from "./states.js";
-import { listen } from "./stream.js";
+import { listenWhileVisible } from "./stream.js";
 import { counted, expected, figure, inPoints, meanOf, measured, ofInterval } from "./words.js";
 
 /** The maximum number of studies that the page follows: browsers have six connections to a server, for all tabs. */
@@ -15,6 +15,7 @@ const MAX_FOLLOWED = 3;
 const SETTLE_MILLISECONDS = 600;
 const MIN_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
+const MAX_FAILURES = 5; // in a row, after which a study is read again only after its next event
 
 const chosen = every(document, "#compare [name=study]:checked", HTMLInputElement).map((each) => each.value);
 
@@ -102,12 +103,15 @@ function follow(each) {
   let timer = null;
   let isStale = false;
   let [readAt, pause] = [0, MIN_MILLISECONDS];
-  let end = () => {};
+  let failures = 0;
   const read = async () => {
     [isStale, readAt] = [false, Date.now()];
     each.data.changed();
     const found = await compared(each.id, each.data);
-    if (found.error === undefined) {
+    if (found.error !== undefined) {
+      if (++failures < MAX_FAILURES) isStale = true;
+    } else {
+      failures = 0;
       Object.assign(each, found);
       name(readable);
       list(all);
@@ -121,12 +125,7 @@ function follow(each) {
     isStale = true;
     if (timer === null) timer = setTimeout(read, Math.max(SETTLE_MILLISECONDS, readAt + pause - Date.now()));
   };
-  const turn = () => {
-    end();
-    end = document.hidden ? () => {} : listen(each.data.api, each.cursor, changed, { missed: changed });
-  };
-  document.addEventListener("visibilitychange", turn);
-  turn();
+  listenWhileVisible(each.data.api, () => each.cursor, changed, { missed: changed });
 }
 
 const all = await Promise.all(chosen.map((id) => compared(id)));

@@ -3,8 +3,8 @@
 import { root } from "./calls.js";
 import { byId, dataOf } from "./elements.js";
 import { changed } from "./rows.js";
-import { listen } from "./stream.js";
+import { listenWhileVisible } from "./stream.js";
 
 const page = byId("results-page", HTMLElement);
 const api = `${root}/v1/studies/${encodeURIComponent(dataOf(page, "study"))}`;
-listen(api, dataOf(page, "cursor"), changed, { missed: changed });
+listenWhileVisible(api, () => dataOf(byId("rows", HTMLElement), "cursor"), changed, { missed: changed });

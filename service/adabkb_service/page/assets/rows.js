@@ -18,13 +18,15 @@ let places = []; // names of the rows in their order, once a person has opened o
 /** @type {XMLHttpRequest | null} */
 let asked = null; // the pending request of a person for another part of the table
 let isStale = false; // whether the table has changed since, and still has to be read
-/** @type {number[]} */
-let unread = []; // numbers of the events with results that the table does not show
+/** @type {Set<number>} */
+let unread = new Set(); // numbers of the events with results that the table does not show
+let latest = 0; // number of the latest event
+let hasMissed = false; // whether there may be events that the page does not know
 /** @type {number | null} */
 let reading = null; // the timer
 let readAt = 0;
-/** What a person has typed into a row, while the table is read.
- * @type {{ name: string, isNew: boolean, values: (string | boolean)[] } | null}
+/** What a person has typed into a row, by field, while the table is read.
+ * @type {{ name: string, isNew: boolean, values: Map<string, string | boolean> } | null}
  */
 let typed = null;
 
@@ -38,7 +40,7 @@ function field(name, label, value, { group, isOptional = false } = {}) {
   const input = document.createElement("input");
   Object.assign(input, {
     name,
-    value: value === null || value === undefined ? "" : JSON.stringify(value),
+    defaultValue: value === null || value === undefined ? "" : JSON.stringify(value),
     inputMode: "decimal",
     autocomplete: "off",
   });
@@ -107,7 +109,7 @@ function begin(row) {
     );
   if (told) {
     const why = made("input", { name: "reason", maxLength: 1000, autocomplete: "off", id: "row-reason" });
-    const excluded = made("input", { type: "checkbox", name: "excluded", checked: told.excluded });
+    const excluded = made("input", { type: "checkbox", name: "excluded", defaultChecked: told.excluded });
     form.append(
       labelled("Reason, for the log", why),
       made("label", { className: "check" }, excluded, " does not count (excluded)"),
@@ -188,15 +190,21 @@ const nameOf = (row) => row.cells[0].textContent.trim();
 /** Whether a person is typing into the table or its filter, so that the table must not move. */
 const isHeld = () => editor !== null || document.activeElement?.closest(".filters") != null;
 
-/** The study has changed: read the table again, but not too often.
+/** The number of the latest event that the table shows. */
+const shownRevision = () => Number(byId("rows", HTMLElement).dataset.revision);
+
+/** The study has changed: read the table again, but not too often, and not if it was read since.
  * @param {StudyEvent} [event] what has changed, if this is known
  */
 export function changed(event) {
-  if (event?.kind === "observed") unread.push(event.seq);
+  if (event) latest = Math.max(latest, event.seq);
+  else hasMissed = true;
+  if (event?.kind === "observed" && !(event.seq <= shownRevision())) unread.add(event.seq);
   if (reading !== null) return;
   reading = setTimeout(
     () => {
       [reading, readAt] = [null, Date.now()];
+      if (!hasMissed && shownRevision() >= latest) return;
       if (editor?.below.querySelector("[aria-busy]"))
         isStale = true; // it is this row that changes
       else if (isHeld()) tellNews();
@@ -210,23 +218,31 @@ export function changed(event) {
 function tellNews() {
   isStale = true;
   const news = byId("news", HTMLElement);
-  one(news, "span", HTMLElement).textContent = unread.length ? counted(unread.length, "new result") : "New changes";
+  one(news, "span", HTMLElement).textContent = unread.size ? counted(unread.size, "new result") : "New changes";
   news.hidden = false;
 }
 
-/** Show the changes. What a person has typed into a row stays. */
+/** Show the changes. What a person has typed into a row stays; other fields show what is stored now. */
 function show() {
   if (editor) {
-    const values = fieldsOf(byId(FORM, HTMLFormElement)).map(inputOf);
+    const values = new Map(
+      inputsOf()
+        .filter(isTyped)
+        .map((field) => [keyOf(field), inputOf(field)]),
+    );
     typed = { name: nameOf(editor.row), isNew: "trial" in editor.row.dataset, values };
   }
   leave();
 }
 
-/** @type {(field: Field) => string | boolean} */
-const inputOf = (field) => (isBox(field) ? field.checked : field.value);
-/** @type {(field: Field) => field is HTMLInputElement} */
-const isBox = (field) => field instanceof HTMLInputElement && field.type === "checkbox";
+/** The fields of the edited row. */
+const inputsOf = () => fieldsOf(byId(FORM, HTMLFormElement)).filter((field) => field instanceof HTMLInputElement);
+/** @type {(field: HTMLInputElement) => string} */
+const keyOf = ({ name, dataset }) => `${dataset.group ?? ""}/${name}`;
+/** @type {(field: HTMLInputElement) => string | boolean} */
+const inputOf = (field) => (field.type === "checkbox" ? field.checked : field.value);
+/** @type {(field: HTMLInputElement) => boolean} */
+const isTyped = (field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked;
 
 /** Open the row again into which a person has typed. */
 function typeAgain() {
@@ -235,14 +251,17 @@ function typeAgain() {
   typed = null;
   const row = rowsOf(document).find((each) => nameOf(each) === name);
   if (!row?.querySelector("[data-edit]") || "trial" in row.dataset !== isNew) {
-    const told = values.filter((each) => typeof each === "string" && each !== "").join(", ");
-    say(`Trial ${name} has changed.${told && ` Your input was not stored: ${told}`}`);
+    const told = [...values.values()].filter((each) => typeof each === "string" && each !== "").join(", ");
+    const what = name.startsWith("R") ? "Result" : "Trial";
+    say(`${what} ${name} has changed.${told && ` Your input was not stored: ${told}`}`);
     return;
   }
   begin(row);
-  for (const [i, field] of fieldsOf(byId(FORM, HTMLFormElement)).entries())
-    if (isBox(field)) field.checked = values[i] === true;
-    else field.value = String(values[i]);
+  for (const field of inputsOf()) {
+    const value = values.get(keyOf(field));
+    if (typeof value === "boolean") field.checked = value;
+    else if (value !== undefined) field.value = value;
+  }
 }
 
 function readAnew() {
@@ -279,7 +298,9 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   if (target.id === "rows" && requestConfig.elt.id !== "rows") places = []; // a person sorts, filters or turns the page
 });
 document.addEventListener("htmx:afterSwap", ({ target }) => {
-  if (target instanceof Element && target.id === "rows" && places.length) keepPlaces();
+  if (!(target instanceof Element && target.id === "rows")) return;
+  if (editor && !editor.row.isConnected) editor = null; // a person has sorted, filtered or turned the page
+  if (places.length) keepPlaces();
 });
 
 // If a person has requested another part of the table, such as the next page, reloading the present page must wait.
@@ -293,8 +314,8 @@ document.addEventListener("htmx:beforeSend", (event) => {
 });
 document.addEventListener("htmx:afterSettle", ({ target }) => {
   if (!(target instanceof HTMLElement && target.id === "rows")) return;
-  const shown = Number(target.dataset.revision);
-  unread = unread.filter((each) => each > shown);
+  unread = new Set([...unread].filter((each) => each > shownRevision()));
+  hasMissed = false;
   byId("news", HTMLElement).hidden = true;
   typeAgain();
   if (isStale && !asked && !editor) readAnew(); // only the new element handles events

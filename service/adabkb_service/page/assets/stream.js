@@ -28,3 +28,24 @@ export function listen(api, cursor, told, { missed, opened = () => {}, lost = ()
     source.addEventListener(kind, ({ data }) => told(JSON.parse(data)));
   return () => source.close();
 }
+
+/** The same while the page is visible. A browser has six connections to a server, for all its tabs, so a hidden page
+ * uses none.
+ * @param {string} api
+ * @param {() => string} cursorOf returns the cursor of the first event that the page does not show
+ * @param {(event: StudyEvent) => void} told
+ * @param {{ missed: () => void }} more
+ */
+export function listenWhileVisible(api, cursorOf, told, more) {
+  /** @type {(() => void) | null} */
+  let end = null;
+  const turn = () => {
+    if (!document.hidden) end ??= listen(api, cursorOf(), told, more);
+    else {
+      end?.();
+      end = null;
+    }
+  };
+  document.addEventListener("visibilitychange", turn);
+  turn();
+}

@@ -1,8 +1,8 @@
 // The page of a trial, updated while it is open. Input is kept.
 
-import { root } from "./calls.js";
+import { pause, root } from "./calls.js";
 import { byId, dataOf, every, one } from "./elements.js";
-import { listen } from "./stream.js";
+import { listenWhileVisible } from "./stream.js";
 
 const trial = byId("trial", HTMLElement);
 const study = encodeURIComponent(dataOf(trial, "study"));
@@ -10,6 +10,9 @@ const number = Number(dataOf(trial, "trial"));
 const banner = byId("changed", HTMLElement);
 const ALWAYS = ["trial-heading", "trial-facts", "trial-events"];
 const UNLESS_TYPED = ["trial-outcome", "files", "trial-dialogs"];
+/** The kinds of events that are about a user's own result if they have no trial. */
+const OF_RESULTS = new Set(["observed", "corrected", "measured", "annotated"]);
+const PAUSE_MILLISECONDS = 2500; // before the page is read again, if it has changed while it was being read
 
 /** @param {Element} element */
 const isClosed = (element) => element.closest("dialog:not([open])") !== null;
@@ -54,6 +57,11 @@ async function refresh() {
   document.dispatchEvent(new CustomEvent("htmx:afterSettle")); // which writes times in words
 }
 
+/** Whether an event is about this trial or about the study.
+ * @param {StudyEvent} event
+ */
+const isShown = ({ trial, kind }) => trial === number || (trial === null && !OF_RESULTS.has(kind));
+
 let isReading = false;
 let isStale = false;
 
@@ -66,15 +74,16 @@ function changed() {
     while (isStale) {
       isStale = false;
       await refresh().catch(() => {});
+      if (isStale) await pause(PAUSE_MILLISECONDS);
     }
     isReading = false;
   })();
 }
 
 document.body.addEventListener("study-changed", changed);
-listen(
+listenWhileVisible(
   `${root}/v1/studies/${study}`,
-  dataOf(trial, "cursor"),
-  (event) => (event.trial === number || event.trial === null) && changed(),
+  () => dataOf(byId("trial-heading", HTMLElement), "cursor"),
+  (event) => isShown(event) && changed(),
   { missed: changed },
 );
