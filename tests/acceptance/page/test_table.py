@@ -255,7 +255,7 @@ def test_a_table_of_a_spreadsheet_is_looked_at_before_it_is_stored(
     """Names with units, decimal commas, uncertainties, lines without a result, failures, notes, and unused columns."""
     checked(api.post("/v1/studies", json={"id": "notes", **STUDY}))
     with tab(browser, lab, size=PHONE, refused=REFUSALS) as page:
-        page.goto("/studies/notes")
+        page.goto("/studies/notes/results")
         looked_at(
             page,
             "no\tT (°C)\tSolvent\tyield\t±\twho\tRemark\n"
@@ -323,7 +323,7 @@ def test_a_file_that_is_saved_gives_the_same_results_in_a_new_study(
             page.locator("#table").get_by_role("link", name=kind, exact=True).click()
         file = tmp_path / download.value.suggested_filename
         download.value.save_as(file)
-        page.goto("/studies/again")
+        page.goto("/studies/again/results")
         page.get_by_role("button", name="Paste or open a table").click()
         page.get_by_label("File:").set_input_files(file)
         expect(page.locator("#paste-said")).to_have_text(
@@ -358,7 +358,7 @@ def test_a_file_that_is_none_is_refused_and_a_large_one_is_stored_whole(
         book.active.append([20 + i, "DMF", i])
     book.save(tmp_path / "large.xlsx")
     with tab(browser, lab, refused=REFUSALS) as page:
-        page.goto("/studies/large")
+        page.goto("/studies/large/results")
         page.get_by_role("button", name="Paste or open a table").click()
         page.get_by_label("File:").set_input_files(tmp_path / "broken.xlsx")
         expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("is not a valid .xlsx file")
