@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.acceptance.page.conftest import on_both
 from tests.acceptance.page.studies import checked
@@ -124,6 +124,19 @@ def test_what_somebody_types_stays_when_another_one_is_faster(browser: Browser, 
         expect(page.locator("h1")).to_contain_text("completed")
 
 
+def open_row(page: Page, trial: int) -> None:
+    """Open the row of a trial. A click that begins on a row which is then replaced is lost."""
+    button = page.get_by_role("button", name=f"Enter the result of trial {trial}")
+    field = page.locator("#rows").get_by_label("Result", exact=True)
+
+    def is_open() -> bool:
+        if not field.is_visible():
+            button.click()
+        return field.is_visible()
+
+    wait_for(is_open)
+
+
 def test_the_table_of_all_results_follows_but_does_not_move_under_a_person_who_types(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
@@ -137,7 +150,7 @@ def test_the_table_of_all_results_follows_but_does_not_move_under_a_person_who_t
         expect(page.locator("#result-1")).to_contain_text("0.25")
         expect(news).to_be_hidden()
 
-        page.get_by_role("button", name="Enter the result of trial 2").click()
+        open_row(page, 2)
         value = page.locator("#rows").get_by_label("Result", exact=True)
         value.fill("0,5")
         for number in (1, 2, 3):
@@ -153,7 +166,7 @@ def test_the_table_of_all_results_follows_but_does_not_move_under_a_person_who_t
         expect(page.locator("#result-5")).to_contain_text("0.5")
         expect(news).to_be_hidden()
 
-        page.get_by_role("button", name="Enter the result of trial 3").click()
+        open_row(page, 3)
         value.fill("0,7")
         checked(api.post(f"{path}/observe", json={"trial": 3, "value": 0.75}))
         expect(news).to_contain_text("1 new result")
@@ -176,7 +189,7 @@ def test_the_table_follows_after_a_person_has_sorted_it_with_an_open_row(
     checked(api.post(f"{path}/suggest", json={"worker": "anna", "count": 2}))
     with tab(browser, site) as page:
         page.goto("/studies/sorted/results")
-        page.get_by_role("button", name="Enter the result of trial 2").click()
+        open_row(page, 2)
         expect(page.locator("#row-form")).to_be_visible()
         page.get_by_role("link", name="Worker").click()
         expect(page.locator("#row-form")).to_have_count(0)
@@ -194,11 +207,11 @@ def test_who_enters_results_in_turn_is_not_told_of_them(browser: Browser, site: 
         page.add_init_script(STREAMS)
         page.clock.install()
         page.goto("/studies/turns/results")
-        page.get_by_role("button", name="Enter the result of trial 2").click()
+        open_row(page, 2)
         page.locator("#rows").get_by_label("Result", exact=True).fill("0,5")
         page.get_by_role("button", name="Save the result").click()
         expect(page.locator("#result-1")).to_contain_text("0.5")
-        page.get_by_role("button", name="Enter the result of trial 1").click()
+        open_row(page, 1)
         wait_for(lambda: page.evaluate("heard.includes('observed')"))
         page.clock.fast_forward(10_000)
         expect(page.locator("#row-form")).to_be_visible()
