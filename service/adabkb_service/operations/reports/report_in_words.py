@@ -351,7 +351,7 @@ def _change(study: answers.Study, event: Event, trials: Mapping[int, int]) -> st
         case "failed" | "released" | "retried" | "withdrawn":
             return f"Trial {event.trial} {OF_TRIALS[event.kind]}"
         case "corrected":
-            was, seq = payload.get("was", {}), payload["observation"]
+            was, seq = wording.former(payload), payload["observation"]
             whose = f"The result of trial {trials[seq]}" if seq in trials else f"Own result R{seq}"
             if "excluded" in was:
                 return f"{whose} {'was excluded' if payload['excluded'] else 'counts again'}"

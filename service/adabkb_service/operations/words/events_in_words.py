@@ -8,7 +8,7 @@ from typing import Any, get_args
 from adabkb_service.contract.answers import Study
 from adabkb_service.contract.history import Event
 from adabkb_service.operations.words.reasons import of_event
-from adabkb_service.operations.words.wording import added, result
+from adabkb_service.operations.words.wording import added, former, result
 from adabkb_service.storage.rows import EventKind
 
 Payload = Mapping[str, Any]
@@ -29,7 +29,7 @@ def _to(payload: Payload) -> str:
 
 
 def _corrected(study: Study, payload: Payload) -> str:
-    was = payload.get("was", {})
+    was = former(payload)
     if "excluded" in was:
         return "Excluded" if payload["excluded"] else "Included again"
     before, now = (result(study.quantities, each) for each in (was, payload))

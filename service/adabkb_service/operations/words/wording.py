@@ -459,9 +459,21 @@ def missing(study: Study, result: Observation) -> str:
     return ", ".join(title(study, None if name == OBJECTIVE else name) for name in result.missing)
 
 
+def former(payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what an event has replaced, without what is invalid, as it may be in an imported event."""
+    was = payload.get("was")
+    return {name: each for name, each in was.items() if _is_valid(each)} if isinstance(was, Mapping) else {}
+
+
+def _is_valid(former: object) -> bool:
+    """Whether this may be a number, numbers by name, or None."""
+    numbers = former.values() if isinstance(former, Mapping) else [former]
+    return all(each is None or isinstance(each, int | float) for each in numbers)
+
+
 def added(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> str:
     """Return the numbers that an event adds to a result that lacked them."""
-    was = payload["was"]
+    was = former(payload)
     before = was.get("metrics") or {}
     metrics = {name: value for name, value in payload.get("metrics", {}).items() if name not in before}
     value = [written(quantities.get(OBJECTIVE, UNNAMED), payload["value"])] if "value" in was else []
