@@ -451,7 +451,7 @@ def result(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> st
     """Format the result in an event, with units: its value or, with several objectives, each value with its name."""
     if payload.get("value") is not None:
         return written(quantities.get(OBJECTIVE, UNNAMED), payload["value"])
-    return _named(quantities, payload.get("metrics", {}))
+    return _named(quantities, payload.get("metrics") or {})
 
 
 def missing(study: Study, result: Observation) -> str:
@@ -462,13 +462,14 @@ def missing(study: Study, result: Observation) -> str:
 def former(payload: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what an event has replaced, without what is invalid, as it may be in an imported event."""
     was = payload.get("was")
-    return {name: each for name, each in was.items() if _is_valid(each)} if isinstance(was, Mapping) else {}
+    return {name: each for name, each in was.items() if _is_valid(name, each)} if isinstance(was, Mapping) else {}
 
 
-def _is_valid(former: object) -> bool:
-    """Whether this may be a number, numbers by name, or None."""
-    numbers = former.values() if isinstance(former, Mapping) else [former]
-    return all(each is None or isinstance(each, int | float) for each in numbers)
+def _is_valid(name: str, former: object) -> bool:
+    """Whether metrics are numbers by name, and another field is a number. None stands for what was missing."""
+    if name == "metrics" and former is not None:
+        return isinstance(former, Mapping) and all(isinstance(each, int | float) for each in former.values())
+    return former is None or isinstance(former, int | float)
 
 
 def added(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> str:
