@@ -46,6 +46,7 @@ from adabkb_service.api.middleware import (
     BodyLimitMiddleware,
     HeadMiddleware,
     RequestMiddleware,
+    RootPathMiddleware,
 )
 from adabkb_service.api.model_reads import ModelReads
 from adabkb_service.api.origin import CORS_METHODS, CORS_REQUEST_HEADERS, CORS_RESPONSE_HEADERS, OriginMiddleware
@@ -177,7 +178,6 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
         routes=ROUTES,
         docs_url=CALLS,
         redoc_url=None,
-        root_path=settings.root_path,
         redirect_slashes=False,
     )
     app.state.service = running
@@ -199,7 +199,7 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
     app.state.forwarding = _forwarding(app, running, settings, is_model_worker=is_model_worker)
     site.install(app, CALLS, site.find_pages())
     _add_middleware(app, settings, running)
-    app.openapi = lambda: document(app)  # type: ignore[method-assign]
+    app.openapi = lambda: document(app, settings.root_path)  # type: ignore[method-assign]
     return app
 
 
@@ -254,6 +254,7 @@ def _add_middleware(app: FastAPI, settings: Settings, running: Service) -> None:
     if running.traces is not None:
         app.add_middleware(TracingMiddleware, traces=running.traces)
     app.add_middleware(RequestMiddleware, metrics=running.metrics)
+    app.add_middleware(RootPathMiddleware, root_path=settings.root_path)
 
 
 def _inference(settings: Settings, database: Database, charge: Charge) -> Inference:

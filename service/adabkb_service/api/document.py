@@ -24,15 +24,15 @@ BEARER = {
 }
 
 
-def document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document of an app, which caches it."""
+def document(app: FastAPI, root_path: str) -> dict[str, Any]:
+    """The OpenAPI document of an app below a path prefix. The app caches it."""
     if app.openapi_schema is None:
         made = get_openapi(
             title=app.title,
             version=app.version,
             description=app.description,
             routes=app.routes,
-            servers=[{"url": app.root_path}] if app.root_path else None,
+            servers=[{"url": root_path}] if root_path else None,
         )
         schemas = made["components"]["schemas"]
         schemas.pop("HTTPValidationError", None)
