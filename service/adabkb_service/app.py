@@ -46,10 +46,10 @@ from adabkb_service.api.middleware import (
     BodyLimitMiddleware,
     HeadMiddleware,
     RequestMiddleware,
-    RootPathMiddleware,
 )
 from adabkb_service.api.model_reads import ModelReads
 from adabkb_service.api.origin import CORS_METHODS, CORS_REQUEST_HEADERS, CORS_RESPONSE_HEADERS, OriginMiddleware
+from adabkb_service.api.prefix import PrefixMiddleware
 from adabkb_service.api.tracing import TracingMiddleware
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.identity.provider import Provider
@@ -254,7 +254,7 @@ def _add_middleware(app: FastAPI, settings: Settings, running: Service) -> None:
     if running.traces is not None:
         app.add_middleware(TracingMiddleware, traces=running.traces)
     app.add_middleware(RequestMiddleware, metrics=running.metrics)
-    app.add_middleware(RootPathMiddleware, root_path=settings.root_path)
+    app.add_middleware(PrefixMiddleware, prefix=settings.root_path)
 
 
 def _inference(settings: Settings, database: Database, charge: Charge) -> Inference:

@@ -8,6 +8,7 @@ from fastapi.routing import APIRoute
 from starlette.routing import Match
 from starlette.types import Scope
 
+from adabkb_service.api.prefix import own_path
 from adabkb_service.engine.wording import nearest
 
 MAX_SEGMENTS = 8
@@ -16,11 +17,12 @@ MAX_SEGMENTS = 8
 
 def suggest_path(routes: Sequence[APIRoute], scope: Scope) -> str | None:
     """Return an existing path that is similar to the path of a request; None if there is none."""
-    segments = scope["path"].strip("/").split("/")
+    segments = own_path(scope).strip("/").split("/")
     if len(segments) > MAX_SEGMENTS:
         return None
     candidates = ("/" + "/".join(each) for each in _alike(routes, segments))
-    return next((path for path in candidates if _exists(routes, {**scope, "path": path})), None)
+    prefix = scope.get("root_path", "")
+    return next((prefix + path for path in candidates if _exists(routes, {**scope, "path": prefix + path})), None)
 
 
 def _alike(routes: Sequence[APIRoute], segments: list[str]) -> Iterator[list[str]]:

@@ -20,6 +20,7 @@ from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.meter import Spend
 from adabkb_service.api.body import SMALL, StrictRequest
 from adabkb_service.api.fair_queue import run_serialized
+from adabkb_service.api.prefix import own_path
 from adabkb_service.contract.access import USER
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, STUDY_ID
 from adabkb_service.contract.requests import IDEMPOTENCY_KEY
@@ -66,7 +67,7 @@ async def _key(
     if idempotency_key is None:
         return None
     raw = await request.body()
-    parts: Parts = request.method, request.url.path, await request.parsed() if raw else None
+    parts: Parts = request.method, own_path(request.scope), await request.parsed() if raw else None
     caller: Caller = request.scope["state"].get("caller", ANYBODY)
     fingerprint = (
         _fingerprint(parts) if len(raw) < SMALL else await run_serialized(request, partial(_fingerprint, parts))

@@ -1,4 +1,4 @@
-"""Middleware of every request: its path prefix, its id, the limit of its size, its metrics and its line in the log."""
+"""Middleware of every request: its id, the limit of its size, its metrics and its line in the log."""
 
 from __future__ import annotations
 
@@ -64,20 +64,6 @@ class RequestMiddleware:
             path = scope["path"]  # without the query, which may contain a token by mistake
             facts = {"method": method, "path": path, "status": status, "milliseconds": round(seconds * 1000, 1)}
             access_log.info("%s %s %d in %.1f ms", *facts.values(), extra={"facts": facts})
-
-
-class RootPathMiddleware:
-    """Sets the path prefix that a proxy adds (ASGI's ``root_path``). The path of a request may contain it or not."""
-
-    def __init__(self, app: ASGIApp, root_path: str) -> None:
-        self._app = app
-        self._root_path = root_path
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
-        if self._root_path:
-            scope["root_path"] = self._root_path
-        await self._app(scope, receive, send)
 
 
 class HeadMiddleware:

@@ -58,7 +58,7 @@ def _check_file(file: Path, *, existing: bool) -> None:
 def _explained(database: Database, error: BaseException) -> str:
     cause = " ".join(str(getattr(error, "orig", error)).split())
     if database.is_sqlite:
-        remedy = "check --database and the file's permissions"
+        remedy = "check --database, the file's permissions, and that the disk is not full"
         return f"cannot use the SQLite file {database.url.database} ({cause}); {remedy}"
     place = f"{database.url.host or 'localhost'}:{database.url.port or 5432}"
     return f"cannot use PostgreSQL at {place} ({cause}); start it there, or correct --database"

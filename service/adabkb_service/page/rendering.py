@@ -13,6 +13,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from adabkb_service.access.caller import ANYBODY
+from adabkb_service.api.prefix import own_path
 from adabkb_service.operations.words import definition_in_words, events_in_words, wording
 from adabkb_service.operations.words.reasons import OF_EVENTS, REASONS
 from adabkb_service.operations.words.settings_in_words import SETTINGS
@@ -44,7 +45,7 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
     caller = request.scope.get("state", {}).get("caller", ANYBODY)
     provider = request.app.state.provider
     made = _environment().get_template(template)
-    here = request.url.path.removeprefix(root)
+    here = own_path(request.scope)
     text = made.render(
         root=root, here=here, assets=f"{root}/assets/{digest()}", caller=caller, provider=provider, **context
     )

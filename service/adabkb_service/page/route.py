@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from adabkb_service.api.admission import GuardedRoute
+from adabkb_service.api.prefix import own_path
 from adabkb_service.api.problem_types import problem_type_of
 from adabkb_service.errors import AdaBKBError, StudyNotFound, Unauthorized
 from adabkb_service.page.rendering import page
@@ -37,7 +38,7 @@ def refusal(request: Request, error: AdaBKBError) -> Response:
 
 
 def _is_of_page(request: Request) -> bool:
-    return wants_page(request) and not _path(request).startswith("/v1/")
+    return wants_page(request) and not own_path(request.scope).startswith("/v1/")
 
 
 def show_missing_pages(app: FastAPI) -> None:
@@ -57,13 +58,8 @@ def _target(request: Request) -> str:
     """The path to return to after a login, below the prefix of the proxy."""
     if request.method != "GET" or "hx-request" in request.headers:
         return "/"
-    path = _path(request)
+    path = own_path(request.scope)
     return f"{path}?{request.url.query}" if request.url.query else path
-
-
-def _path(request: Request) -> str:
-    """Return the path below the prefix of the proxy."""
-    return request.url.path.removeprefix(request.scope.get("root_path", ""))
 
 
 class LoginRoute(GuardedRoute):

@@ -129,7 +129,7 @@ def test_server_with_a_read_only_database_does_not_start(sqlite_template: Path, 
     tmp_path.chmod(0o755)
     assert ended.returncode == 1
     assert "readonly database" in ended.stderr
-    assert "check --database and the file's permissions" in ended.stderr
+    assert "check --database, the file's permissions, and that the disk is not full" in ended.stderr
     assert path.read_bytes() == sqlite_template.read_bytes()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -23,7 +24,29 @@ def test_paths_with_and_without_the_prefix_are_the_same(database_url: str, prefi
         assert page.status_code == 200
         assert 'href="/lab/bo/new"' in page.text
         assert client.get("/openapi.json").json()["servers"] == [{"url": "/lab/bo"}]
-        assert "url: '/lab/bo/openapi.json'" in client.get("/api", headers=PAGE).text
+        calls = client.get("/api", headers=PAGE).text
+        assert "url: '/lab/bo/openapi.json'" in calls
+        for file in re.findall(r'(?:href|src)="(/lab/bo/[^"]+)"', page.text + calls):
+            assert client.get(file.removeprefix("/lab/bo"), headers=PAGE, follow_redirects=True).status_code == 200
+        assert client.get("/docs/guides/by-hand.html").status_code == 200
+        assert "did you mean /lab/bo/v1/studies?" in client.get("/v1/studys").json()["detail"]
+
+
+def test_a_retry_may_take_another_way(database_url: str) -> None:
+    """A request with a key that is repeated without the prefix is the same request."""
+    with server_on(database_url, root_path="/lab/bo") as address:
+        study = {
+            "id": "a",
+            "direction": "minimize",
+            "parameters": [{"name": "x", "kind": "float", "low": 0, "high": 1}],
+        }
+        httpx.post(f"{address}/v1/studies", json=study).raise_for_status()
+        key = {"Idempotency-Key": "one"}
+        answers = [
+            httpx.post(f"{address}{prefix}/v1/studies/a/suggest", json={"count": 1}, headers=key).json()["trials"]
+            for prefix in ("/lab/bo", "")
+        ]
+        assert answers[0] == answers[1]
 
 
 def test_the_start_with_a_prefix_prints_no_warning(sqlite_template: Path, tmp_path: Path) -> None:
