@@ -124,16 +124,22 @@ class CellBox:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Leave-one-out predictions of n results; arrays of shape (n,)."""
+class Judged:
+    """How probable each of n results is, given the others; arrays of shape (n,)."""
 
     rows: Ints
     """Rows of the record, ascending."""
-    predicted: Prediction
-    """Predictions of results, including their noise: a result lies in its interval with 90% probability."""
     tails: Array
     """Predicted probability that a result is at least as far from the predicted mean as this one."""
-    noise: Array | None
-    """Standard deviation between repeated results at each point; None if the results are not known to be noisy."""
     doubted: NDArray[np.bool_]
     """Whether a result has less weight because the others contradict it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut(Judged):
+    """Leave-one-out predictions of n results; arrays of shape (n,)."""
+
+    predicted: Prediction
+    """Predictions of results, including their noise: a result lies in its interval with 90% probability."""
+    noise: Array | None
+    """Standard deviation between repeated results at each point; None if the results are not known to be noisy."""

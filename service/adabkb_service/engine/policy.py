@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.answers import CellBox, Front, LeftOut, Prediction, Recommendation, Report
+from adabkb_service.engine.answers import CellBox, Front, Judged, LeftOut, Prediction, Recommendation, Report
 from adabkb_service.engine.metrics import FEASIBLE, Measured
 from adabkb_service.engine.moves import Suggestion, Update
 from adabkb_service.engine.record import Record
@@ -203,9 +203,9 @@ class Policy(ABC, Generic[C, S]):
         supported."""
         return None
 
-    def left_out_as_of_checkpoint(self, state: S) -> LeftOut | None:
-        """As ``left_out``. If that takes long with many results, the predictions may be of fewer results, but depend
-        only on the state. By default those of ``left_out``."""
+    def judged(self, state: S) -> Judged | None:
+        """How probable each result is, given the others. With many results, which take long to judge, the latest ones
+        may be missing; which ones depends only on the state. By default those of ``left_out``."""
         return self.left_out(state)
 
     def finish_probability(

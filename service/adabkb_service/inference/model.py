@@ -344,7 +344,7 @@ class Model:
         return self.outliers[1]
 
     def _outliers_now(self) -> list[int]:
-        judged = self.policy.left_out_as_of_checkpoint(self.state)
+        judged = self.policy.judged(self.state)
         if judged is None:
             return []
         numbers = np.array(self.dataset.numbers())[judged.rows]

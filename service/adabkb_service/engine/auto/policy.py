@@ -64,7 +64,7 @@ from adabkb_service.engine.auto.reports import gap
 from adabkb_service.engine.auto.reports import report as reports
 from adabkb_service.engine.auto.reports.baseline import keep_near
 from adabkb_service.engine.auto.reports.front import front, results_since_gain
-from adabkb_service.engine.auto.reports.left_out import left_out, left_out_as_of_checkpoint, noise_at
+from adabkb_service.engine.auto.reports.left_out import judged, left_out, noise_at
 from adabkb_service.engine.auto.reports.within import recommend_within
 from adabkb_service.engine.auto.restore import changed_marks, edited, rebuild, restore, start
 from adabkb_service.engine.auto.search import quadratic
@@ -508,7 +508,7 @@ class Auto(Policy[Config, State]):
     mean = staticmethod(reports.mean)
     finish_probability = staticmethod(reports.finish_probability)
     left_out = staticmethod(left_out)
-    left_out_as_of_checkpoint = staticmethod(left_out_as_of_checkpoint)
+    judged = staticmethod(judged)
     noise_at = staticmethod(noise_at)
     fewest_results = staticmethod(reports.fewest)
     recommend = staticmethod(reports.recommend)

@@ -26,6 +26,7 @@ from adabkb_service.engine.auto.model.averaged import (
     MIN_NOISE,
     Averaged,
     _fits,
+    _quantiles,
     apart,
     learn,
     with_result,
@@ -115,6 +116,16 @@ def test_members_are_drawn_from_the_posterior_of_their_parameters() -> None:
     drawn = np.log([member.hyperparameters.noise_ratio for each in found if each for member in each.members])
     assert abs(drawn.mean() - mean) < 0.15 * deviation
     assert abs(drawn.std() - deviation) < 0.15 * deviation
+
+
+@pytest.mark.parametrize("count", [1, 2, 33, 320])
+def test_quantiles_are_those_of_numpy_to_the_bit(count: int) -> None:
+    rng = np.random.default_rng(count)
+    values = rng.standard_normal((50, count)) * 10.0 ** rng.uniform(-200.0, 200.0, (50, 1))
+    values[:, ::3] = np.round(values[:, ::3], 1)
+    levels = (0.0, 0.05, 0.16, 0.5, 0.95, 1.0)
+    expected = np.quantile(values, levels, axis=1, method="hazen")
+    np.testing.assert_array_equal(_quantiles(values, levels), expected)
 
 
 def test_quantiles_of_a_single_member_follow_its_t_distribution() -> None:

@@ -146,20 +146,20 @@ def test_many_results_are_left_out_once_per_checkpoint() -> None:
     X = np.random.default_rng(3).random((few + 3, 2))
     values, told = wave(X, 0.2, 3), Run(auto.start(unit_space(2), Config(), 0))
     told.state = state_of(X[:few], values[:few])
-    first = auto.left_out_as_of_checkpoint(told.state)
+    first = auto.judged(told.state)
     assert first is not None
     for row in (few, few + 1):
         told.tell(X[row], values[row])
-    known = auto.left_out_as_of_checkpoint(told.state)
+    known = auto.judged(told.state)
     assert known is first
     assert told.state.checkpoint.count == few
-    fresh = replace(told.state.checkpoint, averages={}, left_out={})
-    anew = auto.left_out_as_of_checkpoint(replace(told.state, checkpoint=fresh))
+    fresh = replace(told.state.checkpoint, averages={}, judged={})
+    anew = auto.judged(replace(told.state, checkpoint=fresh))
     assert anew is not None
     assert anew is not first
     np.testing.assert_array_equal(anew.tails, first.tails)
     told.tell(X[-1], 1e4)
-    after = auto.left_out_as_of_checkpoint(told.state)
+    after = auto.judged(told.state)
     assert after is not None
     assert after.rows[np.argmin(after.tails)] == few + 2
 

@@ -16,14 +16,14 @@ all results: lengthscales, noise ratios, warps and the weights of the members (`
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import stdtr
 
-from adabkb_service.engine.answers import LeftOut
+from adabkb_service.engine.answers import Judged, LeftOut
 from adabkb_service.engine.auto.model.averaged import INTERVALS, NEGLIGIBLE, Averaged, Member, prediction
 from adabkb_service.engine.auto.model.conditioning import given_rows
 from adabkb_service.engine.auto.model.doubts import doubts
@@ -46,6 +46,55 @@ MIN_SHARE = 1e-6
 def left_out(state: State) -> LeftOut | None:
     """Return the leave-one-out predictions; None before hyperparameters are learned, if all results are equal, or if
     the covariance overflows floating point."""
+    found = _left_out(state)
+    if found is None:
+        return None
+    predicted = prediction(found.posterior.of_moments(found.medians, found.deviations, INTERVALS))
+    is_noisy = state.declares_noise or state.seems_noisy
+    noise = np.median(_noises(state, found.posterior, found.rows), axis=0) if is_noisy else None
+    return LeftOut(found.rows, found.tails(state.record.values[found.rows]), found.doubted, predicted, noise)
+
+
+def judged(state: State) -> Judged | None:
+    """Return how probable each result is, given the others, without the predictions. With a dictionary, judge the
+    results up to the last checkpoint: they then need an exact posterior, which takes too long to compute after each
+    result."""
+    if state.checkpoint.dictionary is None:
+        return _judged(state)
+    count, known = state.checkpoint.count, state.checkpoint.judged
+    if count not in known:
+        known[count] = _judged(replace(state, record=state.record.first(count)))
+    return known[count]
+
+
+def _judged(state: State) -> Judged | None:
+    found = _left_out(state)
+    return found and Judged(found.rows, found.tails(state.record.values[found.rows]), found.doubted)
+
+
+@dataclass(frozen=True, slots=True)
+class _LeftOut:
+    """The distribution of each of n results, given the others, under each member."""
+
+    rows: NDArray[np.int64]
+    posterior: Averaged
+    medians: Array
+    deviations: Array
+    """(members, n) in model output units."""
+    doubted: NDArray[np.bool_]
+
+    def tails(self, values: Array) -> Array:
+        """Return the probabilities, (n,), of values at least as extreme as these results, (n,)."""
+        below = [
+            stdtr(each.degrees, (each.warp.forward(values) - median) / deviation)
+            for each, median, deviation in zip(self.posterior.members, self.medians, self.deviations, strict=True)
+        ]
+        share = np.mean(below, axis=0)
+        tails: Array = 2.0 * np.minimum(share, 1.0 - share)
+        return tails
+
+
+def _left_out(state: State) -> _LeftOut | None:
     record = state.record
     if record.size < MIN_RESULTS or record.values.min() == record.values.max():
         return None
@@ -53,34 +102,13 @@ def left_out(state: State) -> LeftOut | None:
     known = _given(state, rows)
     if known is None:
         return None
-    values, members = record.values[rows], known.members
-    doubted = np.zeros(record.size)
+    values, doubted = record.values[rows], np.zeros(record.size)
     for row, deviation in doubts(state.problem, record).items():
         doubted[row] = deviation
     known_errors = np.sqrt(np.maximum(errors(state.problem, record)[rows] ** 2 - doubted[rows] ** 2, 0.0))
-    moments = [_moments(each, values, known_errors, np.flatnonzero(doubted[rows])) for each in members]
+    moments = [_moments(each, values, known_errors, np.flatnonzero(doubted[rows])) for each in known.members]
     medians, deviations = (np.stack(each) for each in zip(*moments, strict=True))
-    predicted = prediction(known.of_moments(medians, deviations, INTERVALS))
-    below = [
-        stdtr(each.degrees, (each.warp.forward(values) - median) / deviation)
-        for each, median, deviation in zip(members, medians, deviations, strict=True)
-    ]
-    share = np.mean(below, axis=0)
-    tails = 2.0 * np.minimum(share, 1.0 - share)
-    is_noisy = state.declares_noise or state.seems_noisy
-    noise = np.median(_noises(state, known, rows), axis=0) if is_noisy else None
-    return LeftOut(rows, predicted, tails, noise, doubted[rows] > 0.0)
-
-
-def left_out_as_of_checkpoint(state: State) -> LeftOut | None:
-    """Return the leave-one-out predictions or, with a dictionary, those of the results up to the last checkpoint: they
-    then need an exact posterior, which takes too long to compute after each result."""
-    if state.checkpoint.dictionary is None:
-        return left_out(state)
-    count, known = state.checkpoint.count, state.checkpoint.left_out
-    if count not in known:
-        known[count] = left_out(replace(state, record=state.record.first(count)))
-    return known[count]
+    return _LeftOut(rows, known, medians, deviations, doubted[rows] > 0.0)
 
 
 def _given(state: State, rows: NDArray[np.int64]) -> Averaged | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adabkb_service.engine.answers import LeftOut
+from adabkb_service.engine.answers import Judged
 from adabkb_service.engine.auto.model.additive import Additive
 from adabkb_service.engine.auto.model.averaged import Averaged
 from adabkb_service.engine.auto.model.likelihood import Hyperparameters
@@ -62,8 +62,9 @@ class Checkpoint:
     """Cache of the gap. The key has, for the objective and for each metric, the number of results from which the
     posterior was learned and the form of its kernel."""
 
-    left_out: dict[int, LeftOut | None] = field(default_factory=dict, compare=False, repr=False)
-    """Cache of leave-one-out predictions (``left_out``) of the first results. The key is their number."""
+    judged: dict[int, Judged | None] = field(default_factory=dict, compare=False, repr=False)
+    """Cache of the probabilities of the first results, given each other (``left_out.judged``). The key is their
+    number."""
 
     def __post_init__(self) -> None:
         if self.learned_from < 0:
