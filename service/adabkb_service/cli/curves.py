@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from adabkb_client._study_calls import StudyCalls
+from adabkb_client._values import figure
 from adabkb_service.cli.identifiers import TrialNumber
 from adabkb_service.cli.output import AsJson, show
 from adabkb_service.cli.server_calls import Server, StudyId
@@ -44,5 +45,5 @@ def report(
 def curve(server: Server, study: StudyId, trial: TrialNumber, attempt: Attempt = None, as_json: AsJson = False) -> None:
     """List the intermediate values of a trial."""
     reports = server.items(StudyCalls(study).curve(trial, attempt))
-    lines = [f"step {report['step']}: {report['value']!r}" for report in reports]
+    lines = [f"step {report['step']}: {figure(report['value'])}" for report in reports]
     show(reports, "\n".join(lines) or f"Trial {trial} has reported no values.", as_json=as_json)

@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from adabkb_service.cli.output import is_in_plates, system, table
+from adabkb_client._values import figure
+from adabkb_service.cli.described import is_in_plates, system
+from adabkb_service.cli.output import table
 
 Row = Mapping[str, Any]
 
@@ -105,4 +107,4 @@ def _note(trial: Row) -> str:
 def _cell(value: Any) -> str:
     if value is None or isinstance(value, str):
         return " ".join((value or "").split())
-    return f"{value:.6g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+    return figure(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)

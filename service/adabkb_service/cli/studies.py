@@ -17,8 +17,9 @@ from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import difference
 from adabkb_service.cli import rows
 from adabkb_service.cli.creation import other
+from adabkb_service.cli.described import in_unit, summary
 from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
-from adabkb_service.cli.output import AsJson, fail, in_unit, show, summary
+from adabkb_service.cli.output import AsJson, fail, show
 from adabkb_service.cli.refusals import option_names, refuse
 from adabkb_service.cli.server_calls import Server, StudyId
 from adabkb_service.cli.values import (

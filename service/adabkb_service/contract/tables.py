@@ -63,6 +63,16 @@ def table_of(pieces: Pieces) -> Table:
     return found
 
 
+def names_in(text: str) -> list[str]:
+    """Return the names of columns and rows in the text of a table.
+
+    Raises:
+        PydanticCustomError: the text is not a valid table.
+    """
+    head, names, _ = _read(text)
+    return head + names
+
+
 def lightened(parameters: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return parameters as a study's row stores them: with a digest instead of each table. This process caches the
     tables."""
