@@ -116,9 +116,16 @@ class AskingTrial(Suggestions):
         """Set an attribute of the trial: see ``Study.annotate``."""
         self._leased.annotate({name: value})
 
-    def report(self, value: SupportsFloat, step: int, *, cost: SupportsFloat | None = None) -> None:
+    def report(
+        self,
+        value: SupportsFloat,
+        step: int,
+        *,
+        cost: SupportsFloat | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
         """Report an intermediate value: see ``Study.report``."""
-        self._leased.report(step, value, cost=cost)
+        self._leased.report(step, value, cost=cost, parameters=parameters)
 
     def should_prune(self) -> bool:
         """Whether the study's ``early_stopping`` has stopped the trial at the last report."""

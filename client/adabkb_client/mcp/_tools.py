@@ -514,11 +514,15 @@ class Changing:
         cost: Annotated[
             Number | None, Field(description="cost of the trial so far; for a study with cost told")
         ] = None,
+        parameters: Annotated[
+            Point | None, Field(description="values so far of the parameters that are named in to_measure")
+        ] = None,
         key: Key = None,
     ) -> answers.ReportAnswer:
         """Report an intermediate value of a trial, such as the loss after an epoch. It renews the lease. If stop is
         true, end the evaluation; it then needs no result."""
-        found = await self._perform(StudyCalls(study).send_reports(trial, [report_of(step, value, cost)]), context, key)
+        told = report_of(step, value, cost, parameters)
+        found = await self._perform(StudyCalls(study).send_reports(trial, [told]), context, key)
         answer: answers.ReportAnswer = {"stop": found.stop, "trial": answers.trial(found.trial)}
         if found.reason is not None:
             answer["reason"] = found.reason

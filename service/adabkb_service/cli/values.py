@@ -36,6 +36,14 @@ ActualPoint = Annotated[
         show_default=False,
     ),
 ]
+MeasuredSoFar = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[NAME=VALUE]...",
+        help="values so far of the parameters that are measured with the result",
+        show_default=False,
+    ),
+]
 ResultAtPoint = Annotated[
     list[str],
     typer.Argument(

@@ -303,8 +303,6 @@ class StudyDefinition(Sparse, Body):
     def _fits_model(cls, rule: EarlyStopping | None, info: ValidationInfo) -> EarlyStopping | None:
         if rule is not None and "objectives" in info.data:
             check_metric(rule, [each.metric for each in info.data["objectives"]])
-        if rule is not None:
-            context.check_not_stopped_early(info.data.get("parameters") or ())
         if isinstance(rule, PatienceRule | None) or isinstance(info.data.get("algorithm"), AutoProfile | None):
             return rule
         raise PydanticCustomError("early_stopping", NEEDS_AUTO, {"field": "rule", "name": rule.rule})

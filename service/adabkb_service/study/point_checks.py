@@ -17,6 +17,7 @@ from adabkb_service.errors import FieldError, Invalid, json_pointer
 CHOSEN = "is not a context parameter of this study; to choose its value for one request, give it as fixed"
 NOT_KNOWN = "is missing; give the values that all context parameters have now"
 NOT_MEASURED = "is missing: its value is measured with the result; give the measured value"
+ONLY_MEASURED = "is not a parameter that is measured with the result; leave it out"
 WITHDRAWN = "is a row that was withdrawn from the catalogue; restore it first, or give another one"
 IS_CONTEXT = "is a context parameter of this study; give its value as context"
 
@@ -145,6 +146,29 @@ def check_measured(names: Collection[str], parameters: Mapping[str, Any] | None,
     problems = {name: NOT_MEASURED for name in names if name not in (parameters or {})}
     if problems:
         raise _invalid(problems, pointer)
+
+
+def checked_measured(
+    space: Space, names: Collection[str], parameters: Mapping[str, Any], pointer: str
+) -> dict[str, Any]:
+    """The values that are measured with the result, converted as by ``checked_point``.
+
+    Args:
+        space: the space of the study.
+        names: the context parameters that are measured with the result.
+        parameters: name -> value.
+        pointer: JSON pointer to the values in the request.
+
+    Raises:
+        Invalid: one error per parameter that is missing, out of range or not among ``names``.
+    """
+    problems = {name: ONLY_MEASURED for name in parameters if name not in names}
+    problems |= {name: NOT_MEASURED for name in names if name not in parameters}
+    known = {name: value for name, value in parameters.items() if name not in problems}
+    problems |= space.problems(known, partial=True, is_measured=True)
+    if problems:
+        raise _invalid(problems, pointer)
+    return {axis.name: canonical(axis, known[axis.name]) for axis in space.axes if axis.name in known}
 
 
 def check_not_context(space: Space, fixed: Mapping[str, Any], pointer: str) -> None:

@@ -143,6 +143,16 @@ def test_values_are_reported_until_the_trial_is_stopped(create: Callable[..., St
     assert f"adabkb trial release {study.id} TRIAL" in adabkb("trial", "report", study.id, "1", "1", "2", code=1)
 
 
+def test_a_report_has_the_values_that_are_measured_with_the_result(create: Callable[..., Study]) -> None:
+    space = {"x": Float(0, 1), "humidity": Float(0, 1, context="measured")}
+    study = create(parameters=space, early_stopping={"rule": "patience", "max_steps": 9, "no_gain_for": 1})
+    adabkb("trial", "suggest", study.id)
+    assert "humidity: is missing" in adabkb("trial", "report", study.id, "1", "1", "0.5", code=1)
+    assert adabkb("trial", "report", study.id, "1", "1", "0.5", "humidity=0.3") == "Go on.\n"
+    adabkb("trial", "report", study.id, "1", "2", "0.5", "humidity=0.4", code=3)
+    assert [each.parameters["humidity"] for each in study.observations()] == [0.4]
+
+
 def test_attributes_of_a_result_without_a_trial_are_set_and_removed(study: Study) -> None:
     added = study.add_result({"x": 0.5, "y": 0.5}, 1.0).observation
     assert added is not None

@@ -3,7 +3,8 @@ of a running study, or other parts of its definition on which the model depends.
 
 An edit is an event that holds the whole new space and its version. Stored trials and results do not change. Results
 inside the new space count (see ``engine/edited.py``), and the model is rebuilt from them. The other results are kept,
-but the model does not use them, and none of them can be the best result.
+but the model does not use them, and none of them can be the best result. The event also says whether it closes the last
+plate (``closes_plate``), because the new space has no point with the plate's shared values.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from adabkb_service.engine.feasibility import incompatible
 from adabkb_service.engine.space import Fixed
 from adabkb_service.engine.wording import brief
 from adabkb_service.errors import FieldError, Invalid, json_pointer, shown
+from adabkb_service.study import plates
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import withdraw_out_of_space_trials
 
@@ -99,6 +101,8 @@ def edit(
     }
     after = _checked(edited(draft.study.definition, event), list(new), before, rules)
     event["defaults"] = _checked_defaults(after, event["defaults"], new.keys() - before.keys())
+    if plates.closes(draft.study, after.space()):
+        event["closes_plate"] = True
     draft.record("edited", event)
     withdraw_out_of_space_trials(draft)
 
