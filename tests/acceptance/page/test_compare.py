@@ -17,7 +17,7 @@ from adabkb_service.storage import observations
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import studies
 from tests.acceptance.page.studies import checked
-from tests.acceptance.page.tabs import REFUSALS, accessible, drawn, tab
+from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, tab
 from tests.integration.storage.rows import NOW, observation
 from tests.servers import server_on
 from tests.waiting import wait_for
@@ -374,3 +374,35 @@ def test_a_study_is_listed_before_the_others_are_read(browser: Browser, site: st
         held[0].continue_()
         expect(rows.nth(0).get_by_role("cell").nth(3)).to_have_text("3")
         expect(page.locator("#progress-said")).to_have_text("2 studies.")
+
+
+@pytest.mark.long
+def test_the_notice_names_exactly_the_studies_that_do_not_update(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    names = [f"notice-{number}" for number in range(1, 6)]
+    for name in names:
+        created(api, name)
+        checked(api.post(f"/v1/studies/{name}/observe", json={"parameters": {"x": 0.5}, "value": 5}))
+    query = "&".join(f"study={name}" for name in names)
+    with tab(browser, site, size=PHONE) as page:
+        page.goto(f"/compare?{query.rsplit('&', 2)[0]}")
+        notice, rows = page.locator("#unfollowed"), page.locator("#compared tbody tr")
+        drawn(page, "progress")
+        expect(rows).to_have_count(3)
+        expect(page.locator("#chooser input")).not_to_have_count(0)  # the page is complete
+        assert notice.is_hidden()
+        page.goto(f"/compare?{query}")
+        expect(notice).to_have_text(
+            "These studies do not update by themselves: notice-4, notice-5. Load the page again for them."
+        )
+        notice.scroll_into_view_if_needed()
+        expect(notice).to_be_in_viewport(ratio=1)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert accessible(page) == []
+        for name in reversed(names):
+            checked(api.post(f"/v1/studies/{name}/observe", json={"parameters": {"x": 0.25}, "value": 4}))
+        counts = page.locator("#compared tbody tr > :nth-child(4)")
+        expect(counts).to_have_text(["2", "2", "2", "1", "1"])
+        page.reload()
+        expect(counts).to_have_text(["2"] * 5)
