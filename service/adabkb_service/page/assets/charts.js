@@ -196,7 +196,7 @@ const STEPS = /** @type {Record<string, [number, number]>} */ ({
 export class Chart {
   /**
    * @param {string} name of its frame
-   * @param {() => Promise<Drawing>} make
+   * @param {(chart: Chart) => Promise<Drawing>} make
    * @param {{ select?: (point: any) => void }} [more] what a click on a point does
    */
   constructor(name, make, { select } = {}) {
@@ -208,6 +208,10 @@ export class Chart {
     this.isDue = true;
     this.isVisible = false;
     this.isRefusedAsBusy = false; // at the last attempt
+    this.isDrawing = false;
+    this.hasMore = false; // whether another part has arrived since the last drawing began
+    this.missing = 0; // the number of parts that had not arrived when the last drawing was made
+    this.isLoading = () => false; // whether further parts are expected
     this.drawnAt = 0;
     this.pause = MIN_MILLISECONDS;
     for (const button of every(this.frame, "[data-save]", HTMLElement)) {
@@ -235,6 +239,10 @@ export class Chart {
   /** Redraw the chart when it is next visible, but not too often. */
   due(now = false) {
     if (now || this.drawnAt === 0) this.isDue = true;
+    if (now && !this.isDrawing) {
+      clearTimeout(this.timer);
+      this.timer = undefined;
+    }
     if (!this.isDue || !this.isVisible || this.timer) return;
     const wait = now ? 0 : Math.max(0, this.drawnAt + this.pause - Date.now());
     this.timer = setTimeout(() => this.draw(), wait);
@@ -246,6 +254,12 @@ export class Chart {
     this.due();
   }
 
+  /** Another part of what the chart shows has arrived: redraw it at once, since this sends no request. */
+  more() {
+    this.hasMore = true;
+    this.due(true);
+  }
+
   /** Draw the chart now, even if it is not visible. */
   async drawn() {
     clearTimeout(this.timer);
@@ -254,10 +268,14 @@ export class Chart {
 
   async draw() {
     this.isDue = false;
+    this.hasMore = false;
+    this.missing = 0;
+    this.isDrawing = true;
     this.isRefusedAsBusy = false;
     this.drawnAt = Date.now();
+    const isLoading = this.isLoading();
     try {
-      const made = await this.make();
+      const made = await this.make(this);
       this.made = made;
       if (made.empty !== undefined) this.tell("empty", made.empty);
       else this.show(made);
@@ -268,10 +286,12 @@ export class Chart {
       else if (this.frame.dataset.state !== "shown")
         this.tell("failed", `${messageOf(error)} The page tries again when the study changes.`);
     }
+    this.frame.setAttribute("aria-busy", String(isLoading || this.missing > 0));
     this.timer = undefined;
+    this.isDrawing = false;
     // Requests that take the server long, because the study is large, are sent less often.
     this.pause = Math.max(MIN_MILLISECONDS, (Date.now() - this.drawnAt) / SHARE_OF_TIME);
-    if (this.isDue) this.due();
+    if (this.isDue) this.due(this.hasMore);
   }
 
   /** Show a message in place of the chart, or below it.
