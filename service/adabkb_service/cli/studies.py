@@ -110,7 +110,7 @@ def update(
     max_attempts: Annotated[int | None, other("expired leases that fail a trial", "NUMBER")] = None,
     max_runtime_seconds: Annotated[str | None, other("time limit of an attempt", "SECONDS")] = None,
     failure_limit: Annotated[str | None, other("failures in a row that pause the study", "NUMBER")] = None,
-    pending_limit: Annotated[str | None, other("maximum number of trials without a result", "NUMBER")] = None,
+    pending_limit: Annotated[str | None, other("maximum number of unfinished trials", "NUMBER")] = None,
     no_gain_for: Annotated[str | None, _limit("stop after this many results without a gain")] = None,
     gap_share_below: Annotated[str | None, other("stop at this gap, as a share of the range", "NUMBER")] = None,
     title: Annotated[str | None, typer.Option(help="what people call the study", show_default=False)] = None,

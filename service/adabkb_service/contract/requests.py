@@ -193,7 +193,8 @@ class PatchStudyBody(Changes):
         bool | None, Field(description="edits the search: whether points are suggested by expected gain per cost")
     ] = None
     robust: Annotated[
-        bool | None, Field(description="edits the model: whether a result that others contradict gets less weight")
+        bool | None,
+        Field(description="edits the model: whether a result that other results contradict gets less weight"),
     ] = None
     catalogues: Annotated[
         NotNull[Annotated[dict[Name, TableChange], Field(max_length=MAX_PARAMETERS), SPARING]],

@@ -114,4 +114,5 @@ def unknown(name: str, known: Collection[str], what: str) -> str:
     near = foreign if foreign.partition(" ")[0] in known else nearest(name, known)
     if near is not None:
         return f"is not a {what} here; did you mean {near}?"
-    return f"is not a {what} here; there are {shortened(', '.join(known), MAX_LIST) or 'none'}"
+    remedy = f"valid: {shortened(', '.join(known), MAX_LIST)}" if known else "leave it out"
+    return f"is not a {what} here; {remedy}"

@@ -301,7 +301,7 @@ def test_infeasible_spaces_name_the_conflicting_constraints() -> None:
         ("layer * 2 <= 4", "column 1: 'layer' is not a parameter; did you mean layers? (known: "),
         (
             "layers <= kernel",
-            "column 11: 'kernel' has values that are not numbers; use == or in, such as kernel",
+            "column 11: 'kernel' has values that are not numbers; use the operator == or in, such as kernel",
         ),
         ("layers <= '12'", "column 11: '12' is not a parameter; leave out the quotes of a number (known: "),
         (
@@ -315,17 +315,17 @@ def test_infeasible_spaces_name_the_conflicting_constraints() -> None:
         ),
         (
             "kernel == 'RBF'",
-            "column 11: 'RBF' is not a value of 'kernel'; did you mean 'rbf'? (there are ",
+            "column 11: 'RBF' is not a value of 'kernel'; did you mean 'rbf'? (its values are ",
         ),
-        ("kernel in ['rbf', 'poly']", "column 19: 'poly' is not a value of 'kernel' (there are 'rbf', 'linear')"),
+        ("kernel in ['rbf', 'poly']", "column 19: 'poly' is not a value of 'kernel' (its values are 'rbf', 'linear')"),
         (
             "kernel != ['rbf']",
-            "column 11: ['rbf'] is not a value of 'kernel'; use in to compare with a list (there are ",
+            "column 11: ['rbf'] is not a value of 'kernel'; use the operator in to compare with a list (its ",
         ),
-        ("kernel == 1", "column 11: 1 is not a value of 'kernel' (there are "),
+        ("kernel == 1", "column 11: 1 is not a value of 'kernel' (its values are "),
         (
             "batch == '32'",
-            "column 10: '32' is not a value of 'batch'; leave out the quotes of 32 (there are 16, 6",
+            "column 10: '32' is not a value of 'batch'; leave out the quotes of 32 (its values are 16, 6",
         ),
         ("layers == 17", "column 11: 17 is not a value of 'layers': it is 17, outside [1, 16]"),
         ("layers in [1, 2.5]", "column 15: 2.5 is not a value of 'layers': it must be an integer between 1 and 16"),
@@ -337,9 +337,9 @@ def test_infeasible_spaces_name_the_conflicting_constraints() -> None:
         ("a == 0.5", "column 1: 'a' is a real number, which hardly ever equals a value; use <= or >="),
         (
             "kernel or a <= 0.5",
-            "column 1: 'kernel' alone is neither true nor false; compare it, such as kernel",
+            "column 1: 'kernel' alone is neither true nor false; compare it with a value, such as kernel",
         ),
-        ("not a", "column 5: 'a' alone is neither true nor false; compare it, such as a <= 1"),
+        ("not a", "column 5: 'a' alone is neither true nor false; compare it with a value, such as a <= 1"),
         ("total == 1.5", "names no parameter that varies"),
         ("total <= 2", "names no parameter that varies"),
         ("1 <= 2", "names no parameter that varies"),

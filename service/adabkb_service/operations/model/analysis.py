@@ -261,7 +261,7 @@ def partition(
     """Return up to ``limit`` cells in order of creation, with predictions of a metric or, by default, of the objective.
 
     The first ``after`` cells are skipped; ``status`` restricts the cells to one status. The second value returned is
-    the ``after`` of the next page; None on the last page.
+    the ``after`` of the next page; None if this page is not full.
 
     Raises:
         StudyNotFound: the study does not exist.

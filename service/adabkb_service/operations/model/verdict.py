@@ -1,4 +1,4 @@
-"""Whether a study's model can be trusted, judged by predictions of results that it did not know."""
+"""Whether a study's model can be trusted, judged by its predictions of results that it had not seen."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Errors(NamedTuple):
 
     @property
     def are_poor(self) -> bool:
-        """Whether the model predicts hardly better than the median."""
+        """Whether the model's predictions are hardly better than the median."""
         return None not in self and (self.of_model or 0.0) >= POOR * (self.of_median or 0.0)
 
 
@@ -127,10 +127,10 @@ def verdict(found: Judged, fewest: int, quantity: Quantity, of: str = "", points
     if found.suggested:
         told.append(f"With the suggestions, before the results were known, it predicted {_share(found.suggested)}.")
     if is_wide:
-        told.append("This is no merit: the intervals are nearly as wide as the range of all results.")
+        told.append("This proves little, since the intervals are nearly as wide as the range of all results.")
     if None not in found.errors:
         off, of_median = (in_points(difference(each or 0.0), quantity.unit) for each in found.errors)
-        told.append(f"It is off by {off} on average; guessing the median would be off by {of_median}.")
+        told.append(f"Its mean error is {off}; that of the median of the other results is {of_median}.")
     repeated = len(found.items) - len(found.counted)
     if repeated:
         told.append(f"{repeated} results at repeated points do not count, since they predict each other.")

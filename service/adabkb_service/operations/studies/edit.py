@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract.catalogue import NOT_GIVEN
 from adabkb_service.contract.quantities import WORDS, without_words
 from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
-from adabkb_service.contract.tables import are_alike, lightened, with_changes
+from adabkb_service.contract.tables import are_alike, with_changes, with_digests
 from adabkb_service.contract.wording import sentence
 from adabkb_service.engine.axes import canonical
 from adabkb_service.engine.feasibility import incompatible
@@ -81,7 +81,7 @@ def edit(
     new = {each["name"]: each for each in parameters or ()}
     _check_names(parameters or (), new, defaults or {})
     changes = _checked_changes(before, new, catalogues or {})
-    new_stored = {each["name"]: each for each in lightened(list(new.values()))}
+    new_stored = {each["name"]: each for each in with_digests(list(new.values()))}
     stored = definition.model_dump(mode="json")
     rules = {name: value for name, value in replaced.items() if not _is_same(_given(value), _given(stored.get(name)))}
     is_same_space = not changes and not rules and _is_same(_bare(before | new_stored), _bare(before))
