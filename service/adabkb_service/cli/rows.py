@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from adabkb_service.cli.output import is_in_plates, system, table
+from adabkb_service.cli.output import algorithm, is_in_plates, table
 
 Row = Mapping[str, Any]
 
@@ -68,7 +68,7 @@ def studies(found: Iterable[Row]) -> list[Row]:
             "title": each["title"],
             "state": each["state"],
             "reason": each["reason"] if each["reason"] != each["state"] else None,
-            "system": system(each),
+            "algorithm": algorithm(each),
             "completed": _of_budget(each),
             "active": each["counts"]["active"] or None,
             "failed": each["counts"]["failed"] or None,

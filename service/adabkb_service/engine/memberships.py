@@ -66,7 +66,7 @@ def _unknown(axis: Axis, value: Value) -> str:
     found = f"{reprlib.repr(value)} is not a value of {brief(axis.name)!r}"
     if isinstance(axis, ChoiceAxis):
         known = listed(map(reprlib.repr, axis.choices), len(axis.choices))
-        return f"{found}{_hint(axis.choices, value)} (there are {known})"
+        return f"{found}{_hint(axis.choices, value)} (known: {known})"
     if isinstance(value, str):
         return f"{found}, which has numbers; leave out the quotes"
     return f"{found}: {_why(axis, value)}"
@@ -75,7 +75,9 @@ def _unknown(axis: Axis, value: Value) -> str:
 def _why(axis: DiscreteAxis, value: Value) -> str:
     """The reason why an axis does not have a number."""
     problem = axis.problem(value)
-    return f"the nearest is {axis.decode(axis.encode(value))}" if problem is None else f"it {problem}"
+    if problem is None:
+        return f"the nearest is {axis.decode(axis.encode(value))}"
+    return f"it {problem.replace(f'is {value}, ', 'is ', 1)}"  # the value is already in the message
 
 
 def _hint(choices: Sequence[Value], value: Value) -> str:

@@ -81,7 +81,7 @@ class AtBest:
     expected: MetricPrediction | None
     """The model's prediction of the objective; None if it gives none."""
     repetition: Range | None
-    """The range of one more result there; None if the system does not learn the noise."""
+    """The range of one more result there; None if the algorithm does not learn the noise."""
     measured: Repetitions | None
     """The results there; None without repetitions."""
     preferred: float | None
