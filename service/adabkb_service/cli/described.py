@@ -31,7 +31,7 @@ def summary(study: Mapping[str, Any]) -> str:
     # Only the full study has a budget; the summary in other answers has none.
     budget = study.get("budget")
     total = f"{budget} trials of the budget" if isinstance(budget, int) else f"{counts['trials']} trials so far"
-    chosen = f" ({name})" if (name := system(study)) else ""
+    chosen = f" ({name})" if (name := algorithm(study)) else ""
     title = f" {shortened(study['title'], 80)!r}" if study.get("title") else ""
     plates = f", plate {counts['plates']} of {budget['plates']}" if budget and is_in_plates(budget) else ""
     line = f"{study['id']}{title}{chosen}: {study['state']}{why}, {counts['completed']} of {total} completed{plates}"
@@ -60,7 +60,7 @@ def in_unit(study: Mapping[str, Any], number: str) -> str:
     return f"{number} {unit}" if unit else number
 
 
-def system(study: Mapping[str, Any]) -> str:
+def algorithm(study: Mapping[str, Any]) -> str:
     """Return the study's algorithm with its profile; empty for the default one."""
     algorithm = study.get("algorithm", {})
     found = [algorithm.get("kind"), algorithm.get("profile")]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from adabkb_client._values import figure
-from adabkb_service.cli.described import is_in_plates, system
+from adabkb_service.cli.described import algorithm, is_in_plates
 from adabkb_service.cli.output import table
 
 Row = Mapping[str, Any]
@@ -70,7 +70,7 @@ def studies(found: Iterable[Row]) -> list[Row]:
             "title": each["title"],
             "state": each["state"],
             "reason": each["reason"] if each["reason"] != each["state"] else None,
-            "system": system(each),
+            "algorithm": algorithm(each),
             "completed": _of_budget(each),
             "active": each["counts"]["active"] or None,
             "failed": each["counts"]["failed"] or None,

@@ -77,7 +77,9 @@ def _unknown(axis: Axis, value: Value) -> str:
 def _why(axis: DiscreteAxis, value: Value) -> str:
     """The reason why an axis does not have a number."""
     problem = axis.problem(value)
-    return f"the nearest is {axis.decode(axis.encode(value))}" if problem is None else f"it {problem}"
+    if problem is None:
+        return f"the nearest is {axis.decode(axis.encode(value))}"
+    return f"it {problem.replace(f'is {value}, ', 'is ', 1)}"  # the value is already in the message
 
 
 def _hint(choices: Sequence[Value], value: Value) -> str:

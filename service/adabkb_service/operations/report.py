@@ -28,7 +28,7 @@ from adabkb_service.study.request import Key, Outcome, Points, Request
 
 Bodies = OneReportBody | ReportsBody
 
-NOT_TOLD = 'is not allowed: only a study with "cost": "told" takes costs; leave it out'
+NOT_TOLD = 'is not allowed: reports contain costs only in a study with "cost": "told"; leave it out'
 NEEDED = (
     "is required: what the attempt has cost so far, because this report may stop the trial, and a stopped trial has no "
     "result that could give its cost"

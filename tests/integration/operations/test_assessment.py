@@ -295,7 +295,7 @@ def test_other_systems_report_what_they_support(running: Service, system: str) -
     assert [each.check for each in found.checks] in ([], ["edge"])
     assert all(each.widened is None for each in found.checks), "such a study cannot be edited"
     judged = validation(running, "s")
-    assert (judged.items, judged.inside, judged.reason) == ([], None, "not_this_system")
+    assert (judged.items, judged.inside, judged.reason) == ([], None, "not_this_algorithm")
 
 
 def test_complete_and_paused_studies_give_the_reason(running: Service) -> None:

@@ -82,7 +82,7 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
     definition = definition_of(study.definition)
     judged, of = found.judged or [], _of(definition, metric)
     if not isinstance(definition.algorithm, AutoProfile):
-        return _without_items(found.results, without_verdict("not_this_system", of), "not_this_system")
+        return _without_items(found.results, without_verdict("not_this_algorithm", of), "not_this_algorithm")
     domain = Domain(definition.space())
     fewest, points = domain.fewest_results, domain.whole.size
     if not judged:

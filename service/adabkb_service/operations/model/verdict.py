@@ -10,7 +10,7 @@ from adabkb_service.contract.analysis import NoValidation, ValidationItem, Verdi
 from adabkb_service.contract.quantities import Quantity, in_points
 from adabkb_service.operations.words.digits import difference
 
-NoVerdict = Literal["constant", "not_this_system"]
+NoVerdict = Literal["constant", "not_this_algorithm"]
 """Why a model cannot be checked, with any number of results."""
 MIN_RESULTS = 8
 """The minimum number of results for a verdict."""
@@ -22,7 +22,7 @@ WIDE = 0.8
 LEVELS: dict[VerdictCode, Literal["unknown", "low", "medium", "high"]] = {
     "too_few_results": "unknown",
     "constant": "unknown",
-    "not_this_system": "unknown",
+    "not_this_algorithm": "unknown",
     "poor_predictions": "low",
     "wide_intervals": "low",
     "too_sure": "medium",
@@ -35,7 +35,7 @@ TOO_SMALL = (
 )
 NO_VERDICT: dict[NoVerdict, str] = {
     "constant": "The model{of} cannot be checked: the results are all equal or too far apart.",
-    "not_this_system": "The model{of} cannot be checked: this needs the profile auto.",
+    "not_this_algorithm": "The model{of} cannot be checked: this needs the profile auto.",
 }
 ANSWERS: dict[VerdictCode, str] = {
     "poor_predictions": "You cannot trust the model{of}.",
