@@ -62,8 +62,8 @@ def in_unit(study: Mapping[str, Any], number: str) -> str:
 
 def algorithm(study: Mapping[str, Any]) -> str:
     """Return the study's algorithm with its profile; empty for the default one."""
-    algorithm = study.get("algorithm", {})
-    found = [algorithm.get("kind"), algorithm.get("profile")]
+    chosen = study.get("algorithm", {})
+    found = [chosen.get("kind"), chosen.get("profile")]
     return "" if found in ([None, None], ["ada-bkb", "auto"]) else " ".join(filter(None, found))
 
 

@@ -84,8 +84,8 @@ def names_in(text: str) -> list[str]:
     Raises:
         PydanticCustomError: the text is not a valid table.
     """
-    head, names, _ = _read(text)
-    return head + names
+    parsed = _read(text)
+    return [*parsed.columns, *parsed.lines]
 
 
 def with_digests(parameters: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
