@@ -114,6 +114,6 @@ def unknown(name: str, known: Collection[str], what: str) -> str:
     foreign = FOREIGN.get(name, "")
     near = foreign if foreign.partition(" ")[0] in known else nearest(name, known)
     if near is not None:
-        return f"is not a {what} here; did you mean {near}?"
-    remedy = f"valid: {shortened(', '.join(known), MAX_LIST)}" if known else "leave it out"
-    return f"is not a {what} here; {remedy}"
+        return f"is an unknown {what}; did you mean {near}?"
+    remedy = f" (known: {shortened(', '.join(known), MAX_LIST)})" if known else "; leave it out"
+    return f"is an unknown {what}{remedy}"

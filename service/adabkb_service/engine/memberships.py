@@ -68,7 +68,7 @@ def _unknown(axis: Axis, value: Value) -> str:
     found = f"{reprlib.repr(value)} is not a value of {brief(axis.name)!r}"
     if isinstance(axis, ChoiceAxis):
         known = listed(map(reprlib.repr, axis.choices), len(axis.choices))
-        return f"{found}{_hint(axis.choices, value)} (its values are {known})"
+        return f"{found}{_hint(axis.choices, value)} (known: {known})"
     if isinstance(value, str):
         return f"{found}, which has numbers; leave out the quotes"
     return f"{found}: {_why(axis, value)}"

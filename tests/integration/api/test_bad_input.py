@@ -254,7 +254,7 @@ def test_unknown_fields_get_a_suggestion(server: str) -> None:
         "did you mean budget?",
         "did you mean seed?",
     ]
-    assert "valid: id, title, description, objectives, direction" in faults[2]["detail"]
+    assert "(known: id, title, description, objectives, direction" in faults[2]["detail"]
     (misspelt,) = httpx.patch(f"{server}/v1/studies/s", json={"budgte": 3}).json()["errors"]
     assert misspelt["detail"].endswith("did you mean budget?")
 
@@ -338,7 +338,7 @@ for _ in range(9):
 BAD_ATTRIBUTES: list[tuple[Any, str, str]] = [
     ({"attributes": None}, "/attributes", "must be an object"),
     ({"attributes": []}, "/attributes", "must be an object"),
-    ({"attributes": {}, "state": "failed"}, "/state", "is not a field here; valid: attributes"),
+    ({"attributes": {}, "state": "failed"}, "/state", "is an unknown field (known: attributes)"),
     (
         {"attributes": {"a:b": 1}},
         "/attributes",

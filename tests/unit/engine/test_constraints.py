@@ -315,17 +315,17 @@ def test_infeasible_spaces_name_the_conflicting_constraints() -> None:
         ),
         (
             "kernel == 'RBF'",
-            "column 11: 'RBF' is not a value of 'kernel'; did you mean 'rbf'? (its values are ",
+            "column 11: 'RBF' is not a value of 'kernel'; did you mean 'rbf'? (known: ",
         ),
-        ("kernel in ['rbf', 'poly']", "column 19: 'poly' is not a value of 'kernel' (its values are 'rbf', 'linear')"),
+        ("kernel in ['rbf', 'poly']", "column 19: 'poly' is not a value of 'kernel' (known: 'rbf', 'linear')"),
         (
             "kernel != ['rbf']",
-            "column 11: ['rbf'] is not a value of 'kernel'; use the operator in to compare with a list (its ",
+            "column 11: ['rbf'] is not a value of 'kernel'; use the operator in to compare with a list (known: ",
         ),
-        ("kernel == 1", "column 11: 1 is not a value of 'kernel' (its values are "),
+        ("kernel == 1", "column 11: 1 is not a value of 'kernel' (known: "),
         (
             "batch == '32'",
-            "column 10: '32' is not a value of 'batch'; leave out the quotes of 32 (its values are 16, 6",
+            "column 10: '32' is not a value of 'batch'; leave out the quotes of 32 (known: 16, 6",
         ),
         ("layers == 17", "column 11: 17 is not a value of 'layers': it is outside [1, 16]"),
         ("layers in [1, 2.5]", "column 15: 2.5 is not a value of 'layers': it must be an integer between 1 and 16"),
