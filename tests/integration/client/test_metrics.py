@@ -105,11 +105,11 @@ def test_the_command_line_tells_and_shows_them(server: str, study: Study) -> Non
     study.suggest()
     metrics = ("--metric", "cost=2.0", "--metric", "size=1", "--metric-std-error", "cost=0.5")
     said = adabkb("result", "observe", "s", "1", "3", *metrics, *at)
-    assert "none satisfies the outcome constraints; nearest 3.0 (size=1.0 cost=2.0)" in said
+    assert "none satisfies the outcome constraints; nearest 3 (size=1 cost=2)" in said
     early = adabkb("study", "recommendation", "s", *at)
     assert early.startswith("No result satisfies all outcome constraints; these points come closest.")
-    assert "beyond the bounds by: cost=1.0" in early
-    assert "beyond the bounds by: cost=1.0" in adabkb("study", "recommendation", "s", *at)
+    assert "beyond the bounds by: cost=1\n" in early
+    assert "beyond the bounds by: cost=1\n" in adabkb("study", "recommendation", "s", *at)
     adabkb("result", "correct", "s", "1", "3", "--metric", "cost=0.5", *at)
     header, line = adabkb("result", "list", "s", *at).splitlines()
     assert dict(zip(header.split(), line.split(), strict=True)).items() >= {("size", "1"), ("cost", "0.5")}

@@ -104,9 +104,9 @@ def test_the_command_line_tells_and_shows_them(server: str, study: Study) -> Non
     program = 'echo \'{"metrics": {"near": 0.5, "far": 2}}\''
     adabkb("run", "s", "--n-trials", "1", *at, "--", "sh", "-c", program.replace("{", "{{").replace("}", "}}"))
     said = adabkb("study", "front", "s", *at)
-    assert "observation 1: near=3.0 far=1.0" in said
+    assert "observation 1: near=3 far=1" in said
     assert "on the front with probability" in said
-    assert "hypervolume: 1, up to near=4.0 far=2.0" in said
+    assert "hypervolume: 1, up to near=4 far=2" in said
     assert "on the front" in adabkb("study", "recommendation", "s", *at)
     results = adabkb("result", "list", "s", *at).splitlines()
     assert results[0].split()[:4] == ["observation", "trial", "near", "far"]
