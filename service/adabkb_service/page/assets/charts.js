@@ -3,7 +3,7 @@
 // In a report, which is printed, all chosen charts are drawn.
 
 import { messageOf, statusOf } from "./caught.js";
-import { byId, dataOf, every, one } from "./elements.js";
+import { byId, dataOf, every, made, one } from "./elements.js";
 import { say } from "./toasts.js";
 import { figure, measured } from "./words.js";
 
@@ -178,6 +178,7 @@ export function ramp(
 const BUSY = 503; // HTTP status
 const MIN_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
+const PAPER_PIXELS = 640; // the width of a chart on A4 and on Letter
 const PNG_PIXELS = 2; // pixels of a PNG per pixel of the page
 
 /** The effect of arrow keys: another series, or another point. */
@@ -372,6 +373,24 @@ export class Chart {
     const value = data[point]?.value ?? data[point];
     const labels = [option.xAxis, option.yAxis].find((axis) => axis?.type === "category")?.data;
     return { seriesIndex: series, dataIndex: point, seriesName: name, data: data[point], value, name: labels?.[point] };
+  }
+
+  /** Add a drawing for paper below the chart, which only the printed page shows. */
+  toPaper() {
+    const { made: chart } = this;
+    if (this.sheet || !chart || chart.empty !== undefined) return;
+    const size = { width: PAPER_PIXELS, height: this.plot.getBoundingClientRect().height };
+    const sheet = made("div", { className: "sheet" });
+    this.plot.after(sheet);
+    this.sheet = echarts.init(sheet, null, { renderer: "svg", ...size });
+    this.sheet.setOption({ ...chart.option, animation: false });
+  }
+
+  /** Remove the drawing for paper. */
+  offPaper() {
+    this.sheet?.dispose();
+    this.sheet = undefined;
+    this.frame.querySelector(".sheet")?.remove();
   }
 
   /** Save the chart as a file.
