@@ -418,6 +418,13 @@ def get_stored(study_id: StudyId, seq: Number, service: ServiceDep) -> Response:
     return _json(asdict(unusual.stored(service, study_id, seq)))
 
 
+@data.get("/studies/{study_id}/results/{seq}/now.json")
+@needs("read")
+def get_result_now(study_id: StudyId, seq: Number, overview: OverviewDep) -> Response:
+    """A result as it is stored, for a form that was opened earlier."""
+    return _json(overview.result(study_id, seq)[0].model_dump(mode="json"))
+
+
 @data.get("/studies/{study_id}/unusual.json")
 @needs("read")
 def get_unusual(

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.acceptance.page.conftest import on_both
 from tests.acceptance.page.studies import checked
@@ -122,6 +122,106 @@ def test_what_somebody_types_stays_when_another_one_is_faster(browser: Browser, 
         expect(page.locator("#changed")).to_contain_text("it is completed now")
         expect(page.get_by_label("Result", exact=True)).to_have_value("0,125")
         expect(page.locator("h1")).to_contain_text("completed")
+
+
+@on_both
+@pytest.mark.parametrize("shows", ["results", "trials/1"])
+def test_a_correction_keeps_what_another_person_has_corrected_meanwhile(
+    browser: Browser, site: str, api: httpx.Client, shows: str
+) -> None:
+    """Only changed fields are sent, and taken back. If both have changed the same field, the form says so first."""
+    name = f"both-{shows[:6]}"
+    bounds = [{"metric": "purity", "lower": 0.5}, {"metric": "smell", "upper": 9}]
+    path = study(api, name, outcome_constraints=bounds)
+    checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
+    told = {"trial": 1, "value": 1, "std_error": 0.5, "metrics": {"purity": 0.75, "smell": 3}}
+    checked(api.post(f"{path}/observe", json=told))
+
+    def stored() -> tuple[Any, ...]:
+        (result,) = checked(api.get(f"{path}/observations"))["items"]
+        return result["value"], result["std_error"], result["metrics"], result["excluded"]
+
+    def begin(page: Page) -> Locator:
+        page.goto(f"/studies/{name}/{shows}")
+        page.get_by_role("button", name="Edit the result" if shows == "results" else "Correct").click()
+        return page.locator("#rows" if shows == "results" else "#correct-1")
+
+    with tab(browser, site) as page:
+        begin(page).get_by_label("purity", exact=True).fill("0,875")
+        other = {"value": 2, "std_error": 0.25, "metrics": {"smell": 4}, "excluded": shows == "results"}
+        checked(api.patch(f"{path}/observations/1", json=other))
+        page.get_by_role("button", name="Save the correction").click()
+        expect(page.get_by_text("The result is corrected.")).to_be_visible()
+        assert stored() == (2, 0.25, {"purity": 0.875, "smell": 4}, shows == "results")
+        checked(api.patch(f"{path}/observations/1", json={"metrics": {"smell": 5}, "excluded": False}))
+        page.get_by_role("button", name="Undo").click()
+        wait_for(lambda: stored() == (2, 0.25, {"purity": 0.75, "smell": 5}, False))
+
+    with tab(browser, site) as page:
+        form = begin(page)
+        form.get_by_label("Result", exact=True).fill("7")
+        form.get_by_label("smell", exact=True).fill("6")
+        checked(api.patch(f"{path}/observations/1", json={"value": 3, "metrics": {"smell": 6}}))
+        save = page.get_by_role("button", name="Save the correction")
+        save.click()
+        expect(form.locator(".fault")).to_have_text(
+            "Another person has changed this to 3 since you opened the form. To store your input instead, save again."
+        )
+        assert stored()[0] == 3
+        save.click()
+        expect(page.get_by_text("The result is corrected.")).to_be_visible()
+        assert stored()[0] == 7
+        page.get_by_role("button", name="Undo").click()
+        wait_for(lambda: stored()[0] == 3)
+
+
+@pytest.mark.long
+def test_two_notes_on_a_trial_do_not_replace_each_other_silently(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    path = study(api, "noted")
+    checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
+    with tab(browser, site) as page:
+        page.goto("/studies/noted/trials/1")
+        page.get_by_role("button", name="Note", exact=True).click()
+        page.get_by_label("Note about this trial").fill("mine")
+        checked(api.patch(f"{path}/trials/1", json={"attributes": {"note": "theirs"}}))
+        page.get_by_role("button", name="Save the note").click()
+        expect(page.locator(".fault")).to_contain_text("Another person has changed this to “theirs”")
+        assert checked(api.get(f"{path}/trials/1"))["attributes"] == {"note": "theirs"}
+        page.get_by_role("button", name="Cancel").click()
+        page.get_by_role("button", name="Edit the note").click()
+        expect(page.get_by_label("Note about this trial")).to_have_value("theirs")
+
+
+def test_a_change_of_a_trial_is_shown_though_a_read_of_the_page_has_failed(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """The page is read again after a pause, and also at the next event, even if this is about something else."""
+    path = study(api, "failing")
+    checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
+    refused: list[str] = []
+
+    def refuse(route: Route) -> None:
+        if route.request.resource_type != "fetch":
+            route.continue_()
+            return
+        refused.append(route.request.url)
+        route.fulfill(status=503)
+
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.clock.install()
+        page.route("**/studies/failing/trials/1", refuse)
+        page.goto("/studies/failing/trials/1")
+        page.clock.pause_at(page.evaluate("Date.now()") + 1000)
+        checked(api.post(f"{path}/trials/1/release", json={"attempt": 1}))
+        wait_for(lambda: page.evaluate("performance.now()") and len(refused) == 1)
+        page.clock.fast_forward(3000)
+        wait_for(lambda: page.evaluate("performance.now()") and len(refused) == 2)
+        page.unroute("**/studies/failing/trials/1")
+        expect(page.locator("h1")).to_contain_text("running")
+        checked(api.post(f"{path}/observe", json={"parameters": {"x": 0.5}, "value": 1}))
+        expect(page.locator("h1")).to_contain_text("to try again")
 
 
 def open_row(page: Page, trial: int) -> None:

@@ -155,6 +155,7 @@ def sheet() -> bytes:
 PAGES = ["", "/sharing", "/webhooks", "/trials/1", "/results", "/results/1", "/report", "/edit"]
 DATA = [
     "/results/1/stored.json",
+    "/results/1/now.json",
     "/unusual.json?seq=1",
     "/history.json",
     "/density.json",

@@ -201,17 +201,25 @@ export function body(form) {
   return found;
 }
 
-/** Whether a field is in a group that counts only if one of its fields was changed, and none was.
+/** Whether a person has changed a field since the page or a script filled it in.
+ * @param {Field} field
+ */
+export function isChanged(field) {
+  if (field instanceof HTMLSelectElement)
+    return [...field.options].some((option) => option.selected !== option.defaultSelected);
+  if (field instanceof HTMLInputElement && ["checkbox", "radio"].includes(field.type))
+    return field.checked !== field.defaultChecked; // its value is the same if it is checked
+  return field.value !== field.defaultValue;
+}
+
+/** Whether a field is left out: it is unchanged in a form that sends only changed fields, or it is in a group that
+ * counts only if one of its fields was changed, and none was.
  * @param {Field} element
  */
 function unchanged(element) {
+  if (element.form?.dataset.now !== undefined) return !isChanged(element);
   const group = element.closest("[data-if-changed]");
-  if (!group) return false;
-  const typed = [...every(group, "input", HTMLInputElement), ...every(group, "textarea", HTMLTextAreaElement)];
-  return (
-    typed.every((field) => field.value === field.defaultValue) &&
-    every(group, "option", HTMLOptionElement).every((option) => option.selected === option.defaultSelected)
-  );
+  return group !== null && ![...group.querySelectorAll("input, textarea, select")].filter(isField).some(isChanged);
 }
 
 /** The error texts at the fields of the page.

@@ -5,6 +5,7 @@
 import { call, pause, reachable, root } from "./calls.js";
 import { reversed } from "./catalogue.js";
 import { messageOf } from "./caught.js";
+import { refuseIfOthersChanged } from "./conflicts.js";
 import { around, byId, dataOf, every, holder, one } from "./elements.js";
 import { body, clearProblem, isField, tellProblem } from "./forms.js";
 import "./session.js";
@@ -29,17 +30,20 @@ const MAX_MILLISECONDS_TO_JUDGE = 2500;
 /** @param {string} id */
 const studyPage = (id) => `${root}/studies/${encodeURIComponent(id)}`;
 
+/** The fields of which the API changes only the entries that it gets. */
+const MERGED = new Set(["metrics", "std_errors", "attributes"]);
+
 /** The former values of the fields that a form has changed.
  * @param {HTMLElement} element
- * @param {Record<string, unknown>} sent
+ * @param {Record<string, any>} sent
  */
 function before(element, sent) {
   const was = JSON.parse(dataOf(element, "before"));
-  return Object.fromEntries(
-    Object.keys(sent)
-      .filter((name) => name in was)
-      .map((name) => [name, was[name]]),
-  );
+  const of = (/** @type {Record<string, any>} */ values, /** @type {object} */ names) =>
+    Object.fromEntries(Object.entries(values).filter(([name]) => name in names));
+  const former = of(was, sent);
+  for (const name of Object.keys(former).filter((each) => MERGED.has(each))) former[name] = of(was[name], sent[name]);
+  return former;
 }
 
 /** The issued trials in words: how many, and why there are fewer than were asked for.
@@ -350,7 +354,10 @@ document.addEventListener("submit", async (event) => {
     if (apiOf(form)[0] === "PATCH" && !Object.keys(sent).length) {
       form.closest("dialog")?.close();
       say("Nothing was changed.");
-    } else await perform(form, sent);
+    } else {
+      if (form.dataset.now) await refuseIfOthersChanged(form, sent);
+      await perform(form, sent);
+    }
   } catch (error) {
     if (form.isConnected) tellProblem(form, error);
     else say(messageOf(error)); // another row of a table is edited by now

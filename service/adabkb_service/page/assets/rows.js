@@ -3,7 +3,7 @@
 
 import { StudyData } from "./data.js";
 import { around, byId, dataOf, every, holder, ifThere, made, one } from "./elements.js";
-import { fieldsOf } from "./forms.js";
+import { fieldsOf, isChanged } from "./forms.js";
 import { takeTables } from "./paste.js";
 import { say } from "./toasts.js";
 import { counted } from "./words.js";
@@ -80,6 +80,7 @@ function begin(row) {
           api: `PATCH ${api}/observations/${told.seq}`,
           action: told.missing.length ? "added" : "amend",
           before: JSON.stringify(told),
+          now: told.now,
         }
       : {
           api: `POST ${api}/observe`,
@@ -227,7 +228,7 @@ function show() {
   if (editor) {
     const values = new Map(
       inputsOf()
-        .filter(isTyped)
+        .filter(isChanged)
         .map((field) => [keyOf(field), inputOf(field)]),
     );
     typed = { name: nameOf(editor.row), isNew: "trial" in editor.row.dataset, values };
@@ -241,8 +242,6 @@ const inputsOf = () => fieldsOf(byId(FORM, HTMLFormElement)).filter((field) => f
 const keyOf = ({ name, dataset }) => `${dataset.group ?? ""}/${name}`;
 /** @type {(field: HTMLInputElement) => string | boolean} */
 const inputOf = (field) => (field.type === "checkbox" ? field.checked : field.value);
-/** @type {(field: HTMLInputElement) => boolean} */
-const isTyped = (field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked;
 
 /** Open the row again into which a person has typed. */
 function typeAgain() {

@@ -1,7 +1,8 @@
 // The page of a trial, updated while it is open. Input is kept.
 
 import { pause, root } from "./calls.js";
-import { byId, dataOf, every, one } from "./elements.js";
+import { byId, dataOf, one } from "./elements.js";
+import { isChanged, isField } from "./forms.js";
 import { listenWhileVisible } from "./stream.js";
 
 const trial = byId("trial", HTMLElement);
@@ -12,7 +13,8 @@ const ALWAYS = ["trial-heading", "trial-facts", "trial-events"];
 const UNLESS_TYPED = ["trial-outcome", "files", "trial-dialogs"];
 /** The kinds of events that are about a user's own result if they have no trial. */
 const OF_RESULTS = new Set(["observed", "corrected", "measured", "annotated"]);
-const PAUSE_MILLISECONDS = 2500; // before the page is read again, if it has changed while it was being read
+const PAUSE_MILLISECONDS = 2500; // before the page is read again, if it has changed meanwhile or a read has failed
+const MAX_PAUSE_MILLISECONDS = 60_000; // the pause doubles after each failed read
 
 /** @param {Element} element */
 const isClosed = (element) => element.closest("dialog:not([open])") !== null;
@@ -21,15 +23,8 @@ const isClosed = (element) => element.closest("dialog:not([open])") !== null;
  * @param {HTMLElement} part
  */
 function isTyped(part) {
-  return (
-    part.querySelector("dialog[open]") !== null ||
-    every(part, "textarea", HTMLTextAreaElement).some(
-      (field) => !isClosed(field) && field.value !== field.defaultValue,
-    ) ||
-    every(part, "input", HTMLInputElement).some(
-      (field) => !isClosed(field) && (field.value !== field.defaultValue || field.checked !== field.defaultChecked),
-    )
-  );
+  const fields = [...part.querySelectorAll("input, textarea, select")].filter(isField);
+  return part.querySelector("dialog[open]") !== null || fields.some((field) => !isClosed(field) && isChanged(field));
 }
 
 /** Whether input is being sent, which may be the cause of the trial's change.
@@ -40,12 +35,13 @@ const isSent = (part) => part.querySelector('form[aria-busy="true"]') !== null;
 /** Show the trial's new state. */
 async function refresh() {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
-  if (!answer.ok) return;
+  if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
   const found = new DOMParser().parseFromString(await answer.text(), "text/html");
   const { state: before, attempt } = byId("trial-heading", HTMLElement).dataset;
   const now = one(found, "#trial-heading", HTMLElement).dataset;
   const parts = UNLESS_TYPED.map((id) => byId(id, HTMLElement));
   const held = parts.filter((part) => isTyped(part) || isSent(part)).map(({ id }) => id);
+  isHeld = held.length > 0;
   const isInterrupted = parts.some((part) => isTyped(part) && !isSent(part));
   for (const id of [...ALWAYS, ...UNLESS_TYPED.filter((id) => !held.includes(id))])
     byId(id, HTMLElement).replaceWith(one(found, `#${id}`, HTMLElement));
@@ -64,26 +60,41 @@ const isShown = ({ trial, kind }) => trial === number || (trial === null && !OF_
 
 let isReading = false;
 let isStale = false;
+let isHeld = false; // whether a part shows an older state because it has input
+let failures = 0; // reads that have failed since the last successful one
+/** @type {number | undefined} */
+let again; // the timer after a failed read
 
-/** Read the page again, one request at a time. */
+/** Read the page again, one request at a time. A read that fails is repeated: after a pause, and at the next event. */
 function changed() {
+  clearTimeout(again);
   isStale = true;
   if (isReading) return;
   isReading = true;
   (async () => {
     while (isStale) {
       isStale = false;
-      await refresh().catch(() => {});
+      try {
+        await refresh();
+        failures = 0;
+      } catch (error) {
+        console.debug(error);
+        failures += 1;
+        again = setTimeout(changed, Math.min(PAUSE_MILLISECONDS * 2 ** (failures - 1), MAX_PAUSE_MILLISECONDS));
+      }
       if (isStale) await pause(PAUSE_MILLISECONDS);
     }
     isReading = false;
   })();
 }
 
+/** Show what has changed while a dialog was open. */
+document.addEventListener("close", () => isHeld && changed(), true);
+
 document.body.addEventListener("study-changed", changed);
 listenWhileVisible(
   `${root}/v1/studies/${study}`,
   () => dataOf(byId("trial-heading", HTMLElement), "cursor"),
-  (event) => isShown(event) && changed(),
+  (event) => (failures > 0 || isShown(event)) && changed(),
   { missed: changed },
 );
