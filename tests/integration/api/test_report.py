@@ -194,7 +194,7 @@ def test_report_of_a_laboratory_tells_what_happened_to_each_experiment(api: http
         ["Trial 1 gave no result and was tried again", "flask broke"],
         ["Trial 2 failed", "cracked"],
         ["Trial 2 is tried again", "new flask"],
-        ["The result of trial 3 was set to 71 % (it was 70 %)", "misread"],
+        ["The result of trial 3 was corrected from 70 % to 71 %", "misread"],
         ["molarity: 0.153 added", ""],
         ["Changed: Yield (%, possible values from 0 % to 110 %)", ""],
     ]

@@ -466,9 +466,10 @@ def former(payload: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _is_valid(name: str, former: object) -> bool:
-    """Whether metrics are numbers by name, and another field is a number. None stands for what was missing."""
-    if name == "metrics" and former is not None:
-        return isinstance(former, Mapping) and all(isinstance(each, int | float) for each in former.values())
+    """Whether metrics and their errors are numbers by name, and another field is a number. None stands for what was
+    missing."""
+    if name in ("metrics", "std_errors") and former is not None:
+        return isinstance(former, Mapping) and all(isinstance(each, int | float | None) for each in former.values())
     return former is None or isinstance(former, int | float)
 
 
