@@ -135,6 +135,17 @@ EMPTY: Mapping[str, Callable[[], Any]] = {
 """The settings of which a study without any has an empty list or object, or false, instead of null."""
 
 
+Was = Annotated[
+    dict[str, Any] | None,
+    Field(
+        description="former values of changed fields, in the same form as the changes; null for an absent one. If one "
+        "has another value by now, the request is refused with 412"
+    ),
+]
+NOT_FIELDS = frozenset({"reason", "was"})
+"""What a request to change something has besides the changed fields."""
+
+
 class PatchStudyBody(Changes):
     """Changes to a study. Absent fields keep their values, and null removes a setting."""
 
@@ -203,12 +214,14 @@ class PatchStudyBody(Changes):
         NotNull[Annotated[dict[Name, Choice], Field(max_length=MAX_PARAMETERS), SPARING]],
         Field(description="for each added parameter, by name: its value in the existing trials"),
     ] = None
+    was: Was = None
 
     def changes(self) -> dict[str, Any]:
         """Return the given fields with their new values, which are null or empty for removed settings."""
         return {
             name: EMPTY[name]() if value is None and name in EMPTY else value
             for name, value in super().changes().items()
+            if name not in NOT_FIELDS
         }
 
 
@@ -415,6 +428,7 @@ class AnnotationBody(Body):
         Attributes,
         Field(description="values by name, as in a JSON merge patch: null removes a name, objects are merged"),
     ] = Field(default_factory=dict)
+    was: Was = None
 
 
 class CorrectionBody(Changes):
@@ -439,10 +453,11 @@ class CorrectionBody(Changes):
         ),
     ] = None
     reason: Annotated[Text | None, Field(description="reason, for the log")] = None
+    was: Was = None
 
     def changes(self) -> dict[str, Any]:
         """Return the given fields of the observation with their new values, which may be null."""
-        return {name: value for name, value in super().changes().items() if name != "reason"}
+        return {name: value for name, value in super().changes().items() if name not in NOT_FIELDS}
 
 
 class PredictBody(Body):
