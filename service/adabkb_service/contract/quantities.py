@@ -61,11 +61,6 @@ class Quantity(Sparse, Body):
         floor = number if self.low is None else max(number, self.low)
         return floor if self.high is None else min(floor, self.high)
 
-    def is_impossible(self, best: float, direction: str | None) -> bool:
-        """Return whether a best result is better than the natural bound allows; False without a direction."""
-        sign = {"maximize": 1.0, "minimize": -1.0}.get(direction or "", 0.0)
-        return (self.within(best) - best) * sign < 0.0
-
 
 Quantities = Annotated[
     Annotated[dict[Name, Quantity], Field(max_length=MAX_METRICS + 1), SPARING],
@@ -110,6 +105,16 @@ def room(best: float | None, direction: str | None, bounds: Mapping[str, Any]) -
     if best is None or end is None:
         return None
     return max(end - best if is_maximized else best - end, 0.0)
+
+
+def is_beyond_reach(best: float | None, direction: str | None, bounds: Mapping[str, Any]) -> bool:
+    """Return whether the best result is better than the natural bound of the objective allows; False if either is
+    unknown. The arguments are as in ``within_reach``."""
+    is_maximized = direction == "maximize"
+    end: float | None = bounds.get("high" if is_maximized else "low")
+    if best is None or direction is None or end is None:
+        return False
+    return best > end if is_maximized else best < end
 
 
 def check_quantities(quantities: Mapping[str, Quantity], metrics: Sequence[str], *, several: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from adabkb_service.contract import quantities
 from adabkb_service.contract.answers import (
     Best,
     CellRef,
@@ -23,7 +24,7 @@ from adabkb_service.contract.exported import ReportLine
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.metrics import missing
 from adabkb_service.contract.model import Change, ModelRecommendation
-from adabkb_service.contract.quantities import OBJECTIVE, Quantity, beyond, within_reach
+from adabkb_service.contract.quantities import OBJECTIVE, beyond, within_reach
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.stored import StoredDefinition, definition_of, is_edited
 from adabkb_service.contract.tables import in_brief
@@ -128,10 +129,9 @@ def gap(study: StudyRow, found: float | None) -> float | None:
 
 def is_beyond_reach(study: StudyRow) -> bool:
     """Whether the best result is better than the natural bound of the objective allows."""
-    quantity = study.definition.get("quantities", {}).get(OBJECTIVE)
-    if study.best is None or not quantity:
-        return False
-    return Quantity.model_validate(quantity).is_impossible(study.best["value"], study.definition.get("direction"))
+    bounds = study.definition.get("quantities", {}).get(OBJECTIVE, {})
+    best = None if study.best is None else study.best["value"]
+    return quantities.is_beyond_reach(best, study.definition.get("direction"), bounds)
 
 
 def counts(study: StudyRow) -> Counts:

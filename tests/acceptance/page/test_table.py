@@ -237,6 +237,73 @@ def test_a_row_that_is_edited_stays_though_another_one_is_being_saved(
     assert [each["value"] for each in results[:2]] == [50.0 if is_refused else 51.0, 61.0]
 
 
+@pytest.mark.parametrize(
+    "turn", ["sort", "hide", *(pytest.param(each, marks=pytest.mark.long) for each in ("filter", "empty", "page"))]
+)
+def test_input_in_a_row_stays_when_the_table_is_sorted_filtered_or_turned(
+    browser: Browser, lab: str, api: httpx.Client, turn: str
+) -> None:
+    """The row stays open with its input, also where the new part of the table does not have it."""
+    filled(api)
+    if turn == "page":
+        rows = [{"parameters": {"temperature": 30 + i / 2, "solvent": "DMF"}, "value": i} for i in range(50)]
+        checked(api.post("/v1/studies/suzuki/observations", json={"items": rows}))
+    with tab(browser, lab) as page:
+        page.goto("/studies/suzuki/results?sort=trial")
+        table = page.locator("#rows")
+        page.get_by_role("button", name="Enter the result of trial 6").click()
+        value = table.get_by_label("Yield", exact=True)
+        value.fill("64,5")
+        page.get_by_label("Note", exact=True).fill("turbid")
+        worker = page.get_by_role("searchbox", name="Worker")
+        match turn:
+            case "sort":
+                table.get_by_role("link", name="State").click()
+                expect(table.locator("[aria-sort]")).to_contain_text("State")
+                assert page.locator("#trial-6").evaluate("row => row.previousElementSibling !== null")
+            case "filter":
+                page.get_by_label("Show").select_option("open")
+                expect(table.locator("tbody th")).to_have_count(1)
+            case "hide":
+                worker.press_sequentially("ben", delay=100)
+                expect(table.locator("tbody th")).to_have_text(["6", "4", "2"])
+                expect(worker).to_be_focused()
+                expect(worker).to_have_value("ben")
+                expect(page.get_by_text("Trial 6 is not in this part of the table.")).to_be_visible()
+            case "empty":
+                page.get_by_label("Show").select_option("withdrawn")
+                expect(table.get_by_text("No matching rows")).to_be_visible()
+            case _:
+                table.get_by_role("link", name="Next").click()
+                expect(table.get_by_text("Page 2 of 2")).to_be_visible()
+        expect(value).to_have_value("64,5")
+        expect(page.get_by_label("Note", exact=True)).to_have_value("turbid")
+        assert accessible(page) == []
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_text("The result of trial 6 is stored: 64.5")).to_be_visible()
+        expect(page.locator("#row-form")).to_have_count(0)
+        expect(table.get_by_role("rowheader", name="6", exact=True)).to_have_count(1 if turn == "sort" else 0)
+    trial = checked(api.get("/v1/studies/suzuki/trials/6"))
+    assert (trial["value"], trial["attributes"]) == (64.5, {"note": "turbid"})
+
+
+def test_a_second_row_does_not_open_over_input_that_is_not_stored(
+    browser: Browser, lab: str, api: httpx.Client
+) -> None:
+    filled(api)
+    with tab(browser, lab) as page:
+        page.goto("/studies/suzuki/results")
+        page.get_by_role("button", name="Edit the result of trial 1").click()
+        page.get_by_label("Reason, for the log").fill("read again")
+        page.get_by_role("button", name="Edit the result of trial 2").click()
+        expect(page.get_by_text("Save trial 1 first, or cancel it: its input is not stored yet.")).to_be_visible()
+        expect(page.get_by_label("Reason, for the log")).to_have_value("read again")
+        expect(page.get_by_label("Reason, for the log")).to_be_focused()
+        page.get_by_role("button", name="Cancel").click()
+        page.get_by_role("button", name="Edit the result of trial 2").click()
+        expect(page.locator("#result-2.editing")).to_be_visible()
+
+
 def events(api: httpx.Client, study: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = checked(api.get(f"/v1/studies/{study}/events?limit=1000"))["items"]
     return found

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection
 from adabkb_service.contract import answers
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.history import Event
-from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, informative
+from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, informative, is_beyond_reach
 from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.auto.domain.domain import Domain
 from adabkb_service.engine.catalogue import CatalogueAxis
@@ -124,10 +124,7 @@ class Overview:
     def _line(self, connection: Connection, study: overview.ListedStudy, owner: str | None) -> StudyLine:
         course = self._records.course(connection, study)
         outliers, best = frozenset(study.outliers or ()), course.found[-1][0] if course.found else None
-        is_doubted = best in outliers
-        if study.best is not None and study.objective is not None:
-            quantity = Quantity.model_validate(study.objective)
-            is_doubted = is_doubted or quantity.is_impossible(study.best, study.direction)
+        is_doubted = best in outliers or is_beyond_reach(study.best, study.direction, study.objective or {})
         repeated = self._records.repeated(connection, study) if study.observations <= MAX_SOUGHT else None
         if any(number in outliers for number, _ in course.found):
             course = self._records.course(connection, study, outliers)

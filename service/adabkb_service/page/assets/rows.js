@@ -3,7 +3,7 @@
 
 import { StudyData } from "./data.js";
 import { around, byId, dataOf, every, holder, ifThere, made, one } from "./elements.js";
-import { fieldsOf, isChanged } from "./forms.js";
+import { isChanged } from "./forms.js";
 import { takeTables } from "./paste.js";
 import { say } from "./toasts.js";
 import { counted } from "./words.js";
@@ -11,8 +11,11 @@ import { counted } from "./words.js";
 const FORM = "row-form";
 const SETTLE_MILLISECONDS = 600; // after an event, for related ones
 const MIN_MILLISECONDS = 3000; // between two times that the table is read because of events
-/** @type {{ row: HTMLTableRowElement, before: [Element, Node[]][], below: HTMLElement } | null} */
-let editor = null; // the edited row, its former cells, and the row with the buttons
+/** @typedef {{ row: HTMLTableRowElement, before: [Element, Node[]][], below: HTMLElement }} Editor the edited row, its
+ * former cells, and the row with the buttons
+ */
+/** @type {Editor | null} */
+let editor = null;
 /** @type {string[]} */
 let places = []; // names of the rows in their order, once a person has opened one
 /** @type {XMLHttpRequest | null} */
@@ -56,6 +59,11 @@ function field(name, label, value, { group, isOptional = false } = {}) {
  * @param {HTMLTableRowElement} row
  */
 function begin(row) {
+  if (editor && hasInput() && !editor.below.querySelector("[aria-busy]")) {
+    say(`Save ${inWords(nameOf(editor.row)).toLowerCase()} first, or cancel it: its input is not stored yet.`);
+    inputsOf(editor).find(isChanged)?.focus();
+    return;
+  }
   end();
   const api = dataOf(byId("rows", HTMLElement), "api");
   const told = row.dataset.result ? JSON.parse(row.dataset.result) : null;
@@ -183,6 +191,39 @@ function keepPlaces() {
   places = kept.map(nameOf);
 }
 
+/** Move the edited row into the table that a person has sorted, filtered or turned to another page. It takes the place
+ * of the row with the same name or, without one, is the first row.
+ * @param {Editor} kept
+ */
+function carryOver({ row, below }) {
+  const same = rowsOf(document).find((each) => nameOf(each) === nameOf(row));
+  if (same) same.replaceWith(row, below);
+  else {
+    (ifThere("rows", HTMLElement)?.querySelector("tbody") ?? tableLike(row)).prepend(row, below);
+    say(`${inWords(nameOf(row))} is not in this part of the table. It stays at the top until you save or cancel it.`);
+  }
+  isStale = true; // the moved row may be older than the table
+  places = rowsOf(document).map(nameOf);
+}
+
+/** The body of a new table, with the header of the table of a row, where no row was found.
+ * @param {HTMLTableRowElement} row
+ */
+function tableLike(row) {
+  const scroll = /** @type {HTMLElement} */ (holder(row, ".scroll", HTMLElement).cloneNode());
+  const table = /** @type {HTMLTableElement} */ (holder(row, "table", HTMLTableElement).cloneNode());
+  const body = made("tbody", {});
+  table.append(one(holder(row, "table", HTMLTableElement), "thead", HTMLElement).cloneNode(true), body);
+  scroll.append(table);
+  byId("rows", HTMLElement).append(scroll);
+  return body;
+}
+
+/** A row in words, by its name.
+ * @param {string} name
+ */
+const inWords = (name) => `${name.startsWith("R") ? "Result" : "Trial"} ${name}`;
+
 /** The name of a row: the number of its trial or of its result.
  * @param {HTMLTableRowElement} row
  */
@@ -227,7 +268,7 @@ function tellNews() {
 function show() {
   if (editor) {
     const values = new Map(
-      inputsOf()
+      inputsOf(editor)
         .filter(isChanged)
         .map((field) => [keyOf(field), inputOf(field)]),
     );
@@ -236,8 +277,12 @@ function show() {
   leave();
 }
 
-/** The fields of the edited row. */
-const inputsOf = () => fieldsOf(byId(FORM, HTMLFormElement)).filter((field) => field instanceof HTMLInputElement);
+/** The fields of the edited row, also while it is not in the document.
+ * @param {Editor} edited
+ */
+const inputsOf = ({ row, below }) => [row, below].flatMap((each) => every(each, "input", HTMLInputElement));
+/** Whether the edited row has input. */
+const hasInput = () => editor !== null && inputsOf(editor).some(isChanged);
 /** @type {(field: HTMLInputElement) => string} */
 const keyOf = ({ name, dataset }) => `${dataset.group ?? ""}/${name}`;
 /** @type {(field: HTMLInputElement) => string | boolean} */
@@ -251,12 +296,11 @@ function typeAgain() {
   const row = rowsOf(document).find((each) => nameOf(each) === name);
   if (!row?.querySelector("[data-edit]") || "trial" in row.dataset !== isNew) {
     const told = [...values.values()].filter((each) => typeof each === "string" && each !== "").join(", ");
-    const what = name.startsWith("R") ? "Result" : "Trial";
-    say(`${what} ${name} has changed.${told && ` Your input was not stored: ${told}`}`);
+    say(`${inWords(name)} has changed.${told && ` Your input was not stored: ${told}`}`);
     return;
   }
   begin(row);
-  for (const field of inputsOf()) {
+  for (const field of editor ? inputsOf(editor) : []) {
     const value = values.get(keyOf(field));
     if (typeof value === "boolean") field.checked = value;
     else if (value !== undefined) field.value = value;
@@ -298,7 +342,10 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 });
 document.addEventListener("htmx:afterSwap", ({ target }) => {
   if (!(target instanceof Element && target.id === "rows")) return;
-  if (editor && !editor.row.isConnected) editor = null; // a person has sorted, filtered or turned the page
+  if (editor && !editor.row.isConnected) {
+    if (hasInput()) carryOver(editor);
+    else editor = null;
+  }
   if (places.length) keepPlaces();
 });
 
