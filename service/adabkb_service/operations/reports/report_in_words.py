@@ -29,6 +29,8 @@ CHANGES = {
     "resumed": "Resumed",
     "completed": "Complete",
 }
+ENDED = "Ended by a user."
+"""Why a study is complete whose budget a user has lowered to the number of issued trials."""
 QUESTIONS = ("Is it going well?", "Why this trial?", "What was learned?", "Can I stop?")
 """What the parts of an assessment answer, in its order; ``assets/assessment.js`` asks the same."""
 TRUST = "Can you trust the model?"
@@ -330,12 +332,14 @@ def workers(report: StudyReport) -> Table:
 def changes(report: StudyReport) -> Table:
     """Return the table of the changes of the study, with who made them and why."""
     edited, trials = edits(report.changes), report.trials_of_corrected
+    ended = [each.seq for each in report.changes if each.kind == "completed"] if report.ended else []
+    ending = ended[-1] if ended else None
     rows = [
         [
             moment(each.created_at),
             each.payload.get("user", UNKNOWN),
             edited.get(each.seq) or _change(report.study, each, trials),
-            _reason(each),
+            ENDED if each.seq == ending else _reason(each),
         ]
         for each in report.changes
     ]

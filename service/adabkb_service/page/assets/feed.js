@@ -171,7 +171,8 @@ const SENTENCES = {
         name in OF_WORDS ? OF_WORDS[name] : `${labelOf(name)} = ${setting(name, value, quantities)}`,
       )
       .join(", ")}`,
-  completed: (payload) => `The study is complete. ${inWords("completed", payload.reason)}`,
+  completed: ({ reason }) =>
+    `The study is complete. ${reason === "budget" && isEnded ? "Ended by a user." : inWords("completed", reason)}`,
   corrected: (payload, quantities, trial) =>
     `${whose(payload, trial)} was ${corrected(payload, quantities)}${byUser(payload.user)}${because(payload.reason)}`,
   measured: (payload, quantities, trial) =>
@@ -182,6 +183,19 @@ const SENTENCES = {
   model_recovered: () => "The model works again",
   plate_closed: (payload) => `Plate ${payload.plate} ended with free places: it had no unused conditions left`,
 };
+
+/** Whether a person has lowered the budget since the latest trial was added, which ends the study. */
+let isEnded = false;
+
+/** Remember whether a person ends the study.
+ * @param {StudyEvent} event
+ */
+function rememberEnd({ kind, payload }) {
+  if (kind === "suggested" || kind === "queued") isEnded = false;
+  if (kind !== "updated" || !("budget" in payload.changes)) return;
+  const [was, now] = [payload.was?.budget, payload.changes.budget];
+  isEnded = typeof now === "number" && (was == null || (typeof was === "number" && now < was));
+}
 
 const OF_TRIALS = new Set([
   "suggested",
@@ -213,6 +227,7 @@ export function follow(data, quantities, cursor, changed) {
   const known = Number(dataOf(byId("figures", HTMLElement), "revision"));
   const notify = notices(data.id);
   const told = (/** @type {StudyEvent} */ event) => {
+    rememberEnd(event);
     const item = line(event, data, quantities);
     feed.prepend(item);
     while (feed.children.length > MAX_LINES) feed.lastElementChild?.remove();
