@@ -274,6 +274,12 @@ def labels(study: Study) -> dict[str, str]:
     return known if study.objectives or quantity(study).label else {**known, OBJECTIVE: "Result"}
 
 
+def units(study: Study) -> dict[str, str]:
+    """Return the name of each quantity of a result that has a unit -> the unit."""
+    found = {name: unit(study, name) for name in labelled(study)}
+    return {name: each for name, each in found.items() if each}
+
+
 def title(study: Study, name: str | None = None) -> str:
     """Return the title of a metric's column, with its unit; without a name, that of the single objective."""
     known = quantity(study, name)

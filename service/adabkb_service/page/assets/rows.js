@@ -37,9 +37,9 @@ let typed = null;
  * @param {string} name
  * @param {string} label
  * @param {unknown} value
- * @param {{ group?: string, isOptional?: boolean }} [more]
+ * @param {{ group?: string, isOptional?: boolean, unit?: string }} [more]
  */
-function field(name, label, value, { group, isOptional = false } = {}) {
+function field(name, label, value, { group, isOptional = false, unit = "" } = {}) {
   const input = document.createElement("input");
   Object.assign(input, {
     name,
@@ -49,7 +49,7 @@ function field(name, label, value, { group, isOptional = false } = {}) {
   });
   input.setAttribute("form", FORM);
   input.setAttribute("aria-label", label);
-  input.dataset.type = "number";
+  Object.assign(input.dataset, { type: "number", unit });
   if (group) input.dataset.group = group;
   if (isOptional) input.dataset.empty = "null";
   return input;
@@ -71,6 +71,8 @@ function begin(row) {
   const cells = every(row, "[data-field=value], [data-measured]", HTMLElement);
   /** @type {Record<string, string>} */
   const labels = JSON.parse(dataOf(one(byId("rows", HTMLElement), "table", HTMLElement), "labels"));
+  /** @type {Record<string, string>} */
+  const units = JSON.parse(dataOf(one(byId("rows", HTMLElement), "table", HTMLElement), "units"));
   /** @type {[Element, Node[]][]} */
   const before = cells.map((cell) => [cell, [...cell.childNodes]]);
   for (const cell of cells) {
@@ -78,7 +80,9 @@ function begin(row) {
     const name = metric ?? dataOf(cell, "field");
     const label = labels[name];
     const value = metric === undefined ? told?.[name] : told?.metrics[metric];
-    cell.replaceChildren(field(name, label, value, { group: metric === undefined ? undefined : "metrics" }));
+    cell.replaceChildren(
+      field(name, label, value, { group: metric === undefined ? undefined : "metrics", unit: units[name] }),
+    );
   }
   const form = made("form", { id: FORM, className: "row-form" });
   Object.assign(
@@ -102,7 +106,9 @@ function begin(row) {
   );
   if (row.querySelector("[data-field=std_error]")) {
     const label = "Standard error, if known";
-    form.append(labelled(label, field("std_error", label, told?.std_error, { isOptional: told !== null })));
+    form.append(
+      labelled(label, field("std_error", label, told?.std_error, { isOptional: told !== null, unit: units.value })),
+    );
   }
   /** @type {string[]} */
   const errors = told ? Object.keys(told.std_errors) : asked.std_errors;
@@ -112,6 +118,7 @@ function begin(row) {
         `Standard error of ${labels[name]}`,
         field(name, `Standard error of ${labels[name]}`, told?.std_errors[name], {
           group: "std_errors",
+          unit: units[name],
           isOptional: told !== null,
         }),
       ),
