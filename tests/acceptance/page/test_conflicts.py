@@ -193,3 +193,139 @@ def test_note_of_another_person_is_shown_and_stays_in_the_log(
         expect(ben.get_by_label("Note about this trial")).to_have_value("mine")
         ben.get_by_role("button", name="Save the note").click()
         expect(ben.get_by_role("region", name="What happened")).to_contain_text("Note “mine”, before: “theirs”")
+
+
+@on_both
+def test_second_result_of_a_trial_is_refused_in_the_words_of_the_page(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """The message has both numbers, and links to the trial and to the form that corrects the stored one."""
+    path = study(api, "second")
+    checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
+    with two(browser, site, "/studies/second/trials/2") as (anna, ben):
+        for page, number in ((anna, "91,1"), (ben, "90,2 %")):
+            page.get_by_label("Yield").fill(number)
+        anna.get_by_role("button", name="Save the result").click()
+        expect(anna.get_by_text("The result of trial 2 is stored: 91.1 %.")).to_be_visible()
+        ben.get_by_role("button", name="Save the result").click()
+        problem = ben.get_by_role("alert").filter(has_text="Another person")
+        expect(problem).to_contain_text(
+            "Another person has already reported 91.1 for this trial, so 90.2 was not stored."
+        )
+        for word in ("PATCH", "observation", "Attempt"):
+            expect(problem).not_to_contain_text(word)
+        expect(problem.get_by_role("link", name="Trial 2")).to_have_attribute("href", "/studies/second/trials/2")
+        problem.get_by_role("link", name="Correct the stored result").click()
+        dialog = ben.get_by_role("dialog", name="Correct the result of trial 2")
+        expect(dialog.get_by_label("Yield")).to_have_value("91.1")
+        dialog.get_by_label("Yield").fill("90.2 %")
+        dialog.get_by_role("button", name="Save the correction").click()
+        expect(ben.get_by_role("article")).to_contain_text("90.2 %")
+
+
+def test_refusals_have_no_words_of_the_api(browser: Browser, site: str, api: httpx.Client) -> None:
+    path = study(api, "refused", budget=9)
+    checked(api.post(f"{path}/suggest", json={"worker": "anna", "fixed": {"x": 0.5}}))
+    with tab(browser, site, refused=CHANGED) as page:
+        page.goto("/studies/refused/trials/2")
+        expect(page.get_by_role("region", name="Why this trial")).to_contain_text("Held fixed: x = 0.5.")
+        page.get_by_label("Yield").fill("5000")
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.locator(".fault")).to_have_text(
+            "is 5000, far above the possible values, 0 to 100 %. Correct it, or change these bounds under "
+            "“Title, names and units”"
+        )
+        page.goto("/studies/refused")
+        page.get_by_role("button", name="Add a result").click()
+        dialog = page.get_by_role("dialog", name="Add a result of your own")
+        for label, text in (("x", "2"), ("t", "3"), ("Yield", "70")):
+            dialog.get_by_label(label, exact=label != "Yield").fill(text)
+        dialog.get_by_role("button", name="Add the result").click()
+        expect(dialog.locator(".fault")).to_contain_text("is 2, outside the range from 0 to 1")
+        checked(api.post(f"{path}/trials/2/withdraw", json={"attempt": 1}))
+        page.goto("/studies/refused/trials/2")
+        with page.expect_response("**/retry"):
+            page.get_by_role("button", name="Issue it after all").click()
+            checked(api.patch(path, json={"budget": 1}))
+            page.get_by_role("button", name="Try again").click()
+        problem = page.locator(".problem").filter(has_text="budget")
+        expect(problem).not_to_contain_text("PATCH")
+
+
+def test_undo_of_a_new_result_says_that_it_is_excluded(browser: Browser, site: str, api: httpx.Client) -> None:
+    path = study(api, "excluded")
+    checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
+    with tab(browser, site) as page:
+        page.goto("/studies/excluded/trials/2")
+        page.get_by_label("Yield").fill("91 %")
+        page.get_by_role("button", name="Save the result").click()
+        page.get_by_role("button", name="Undo: exclude it").click()
+        expect(page.get_by_text("it no longer counts, but stays on record with its trial.")).to_be_visible()
+        expect(page.get_by_role("button", name="Include again")).to_be_visible()
+        page.goto("/studies/excluded")
+        page.get_by_role("button", name="Add a result").click()
+        page.get_by_role("button", name="Paste a table instead").click()
+        page.get_by_role("textbox", name="Table").fill("x,t,Yield\n0.25,2,70 %\n0.75,3,80 %")
+        page.get_by_role("button", name="Check first").click()
+        page.locator("#paste-go", has_text="Add").click()
+        page.get_by_role("button", name="Undo: exclude them").click()
+        expect(page.get_by_text("2 results no longer count, but stay on record as excluded.")).to_be_visible()
+        items = checked(api.get(f"{path}/observations"))["items"]
+        assert [each["excluded"] for each in items] == [False, True, True, True]
+
+
+def test_study_that_a_person_has_ended_says_so_everywhere(browser: Browser, site: str, api: httpx.Client) -> None:
+    """On its page, in the events and in the report; a similar study has the original budget."""
+    study(api, "over", budget=30)
+    with tab(browser, site) as page:
+        page.goto("/studies/over")
+        page.get_by_role("button", name="End the study").click()
+        expect(page.locator("#figures .verdict")).to_contain_text("Ended by a user")
+        expect(page.locator("#feed")).to_contain_text("The study is complete. Ended by a user.")
+        page.reload()
+        expect(page.locator("#feed")).to_contain_text("The study is complete. Ended by a user.")
+        page.goto("/studies/over/report")
+        changes = page.get_by_role("region", name="Changes")
+        expect(changes).to_contain_text("budget = 1 (it was 30)")
+        expect(changes).to_contain_text("Ended by a user.")
+        expect(changes).not_to_contain_text("used up")
+        page.goto("/new?like=over")
+        expect(page.get_by_label("Budget, in trials")).to_have_value("30")
+
+
+@pytest.mark.parametrize("typed", ["82,4 %", "82.4%", "82,4"])
+def test_numbers_may_have_their_unit(browser: Browser, site: str, api: httpx.Client, typed: str) -> None:
+    """In the form of a result, in a row of the table of results, and in a correction."""
+    name = f"units-{len(typed)}-{typed.count(',')}"
+    path = study(api, name)
+    checked(api.post(f"{path}/suggest", json={"count": 2, "worker": "anna"}))
+    with tab(browser, site) as page:
+        page.goto(f"/studies/{name}/trials/2")
+        page.get_by_label("Yield").fill(typed)
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_text("The result of trial 2 is stored: 82.4 %.")).to_be_visible()
+        page.goto(f"/studies/{name}/results")
+        page.get_by_role("button", name="Enter the result of trial 3").click()
+        page.get_by_label("Yield", exact=True).fill(typed)
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_text("The result of trial 3 is stored: 82.4 %.")).to_be_visible()
+        page.goto(f"/studies/{name}/trials/1")
+        correct(page, Yield=typed, Standard_error="1,5 %")
+    items = checked(api.get(f"{path}/observations"))["items"]
+    assert [each["value"] for each in items] == [82.4] * 3
+    assert items[0]["std_error"] == 1.5
+
+
+def test_number_of_trials_holds_for_one_request(browser: Browser, site: str, api: httpx.Client) -> None:
+    path = study(api, "once")
+    with tab(browser, site) as page:
+        page.goto("/studies/once")
+        page.get_by_role("button", name="Next trial").first.click()
+        page.get_by_label("How many trials").fill("4")
+        page.get_by_role("button", name="Get the next trial").click()
+        expect(page.get_by_text("4 trials are reserved for you.")).to_be_visible()
+        page.get_by_role("button", name="Next trial").first.click()
+        expect(page.get_by_label("How many trials")).to_have_value("")
+        page.get_by_role("button", name="Get the next trial").click()
+        expect(page.get_by_text("This trial is reserved for you.")).to_be_visible()
+        assert len(checked(api.get(f"{path}/trials?state=active"))["items"]) == 5

@@ -1,7 +1,7 @@
 // Two people who change the same field: a form that was opened before the other change does not silently replace it.
 
 import { call } from "./calls.js";
-import { statusOf } from "./caught.js";
+import { Guided, messageOf, statusOf } from "./caught.js";
 import { dataOf } from "./elements.js";
 import { fieldsOf, isChanged, Mistakes, Mistyped } from "./forms.js";
 import { same } from "./kept.js";
@@ -98,4 +98,30 @@ export async function storeNote(form, answer) {
     if (statusOf(error) !== 412) throw error;
     return `Another person has just changed the note, so yours was not stored: ${text}`;
   }
+}
+
+/** The numbers of a result in words.
+ * @param {{ value?: number | null, metrics?: Record<string, number> | null }} result
+ */
+const numbersOf = ({ value, metrics }) =>
+  [
+    ...(typeof value === "number" ? [figure(value, 12)] : []),
+    ...Object.entries(metrics ?? {}).map(([name, each]) => `${name} ${figure(each, 12)}`),
+  ].join(", ");
+
+/** Why a result was not stored: another person has reported another one. With links to it.
+ * @param {HTMLFormElement} form
+ * @param {Record<string, any>} sent
+ * @param {unknown} refusal
+ */
+export async function conflictOf(form, { trial, ...result }, refusal) {
+  const path = trialPath(form, trial);
+  const stored = await call("GET", path);
+  const page = path.replace("/v1/studies/", "/studies/");
+  const links = [{ href: page, text: `Trial ${trial}` }];
+  const [, seq] = /observation (\d+)/.exec(messageOf(refusal, false)) ?? [];
+  if (seq) links.push({ href: `${page}#correct-${seq}`, text: "Correct the stored result" });
+  const what = stored.state === "failed" ? "that this trial failed" : `${numbersOf(stored)} for this trial`;
+  const mine = numbersOf(result) || "your input";
+  return new Guided(`Another person has already reported ${what}, so ${mine} was not stored.`, links);
 }

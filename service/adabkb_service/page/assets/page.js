@@ -5,7 +5,7 @@
 import { call, pause, reachable, root } from "./calls.js";
 import { reversed } from "./catalogue.js";
 import { messageOf, problemOf, statusOf } from "./caught.js";
-import { refuseIfNoteChanged, refuseIfOthersChanged, storeNote } from "./conflicts.js";
+import { conflictOf, refuseIfNoteChanged, refuseIfOthersChanged, storeNote } from "./conflicts.js";
 import { around, byId, dataOf, every, holder, one } from "./elements.js";
 import { body, clearProblem, isField, tellProblem } from "./forms.js";
 import "./session.js";
@@ -14,7 +14,8 @@ import { markUnusual } from "./unusual.js";
 import { askPatiently } from "./waiting.js";
 import { atClock, figure, span, tellTimes } from "./words.js";
 
-/** @typedef {{ method: string, path?: string, body?: unknown }} Way back; by default to the path of the action */
+/** @typedef {{ method: string, path?: string, body?: unknown, words?: string, done?: string }} Way back; by default to
+ * the path of the action; with the words of its button, and what is said afterwards */
 /** @typedef {Way & { path: string }} Request */
 /**
  * @typedef {object} Action
@@ -72,14 +73,14 @@ const CHANGEABLE = /\/v1\/studies\/[^/]+(\/(trials|observations)\/\d+)?$/;
  * @param {any} answer
  * @returns {Request}
  */
-function guarded({ method, path, body: former }, answer) {
-  if (method !== "PATCH" || !CHANGEABLE.test(path)) return { method, path, body: former };
+function guarded({ method, path, body: former, ...words }, answer) {
+  if (method !== "PATCH" || !CHANGEABLE.test(path)) return { method, path, body: former, ...words };
   const { state, ...changes } = /** @type {Record<string, unknown>} */ (former);
   const isResult = /\/observations\/\d+$/.test(path);
   /** @type {Record<string, any>} */
   const was = valuesIn(answer.observation ?? answer.trial ?? answer, changes);
   const why = isResult ? { reason: "Undo" } : {};
-  return { method, path, body: { state, ...changes, was, ...why } }; // an undefined state is left out
+  return { method, path, body: { state, ...changes, was, ...why }, ...words }; // an undefined state is left out
 }
 
 /** The issued trials in words: how many, and why there are fewer than were asked for.
@@ -297,12 +298,18 @@ const apiOf = (element) => dataOf(element, "api").split(" ");
 /** @param {HTMLElement} element */
 const pathOf = (element) => apiOf(element)[1];
 
-/** The request that removes a result that was just stored.
+/** A stored result cannot be removed: a result stays in the log. */
+const EXCLUSION = {
+  words: "Undo: exclude it",
+  done: "The result is excluded: it no longer counts, but stays on record with its trial. You can include it again.",
+};
+
+/** The request that excludes a result that was just stored.
  * @type {NonNullable<Action["undo"]>}
  */
 function exclusion(answer, _, element) {
   const path = pathOf(element).replace(/observe$/, `observations/${answer.observation.seq}`);
-  return { method: "PATCH", path, body: { excluded: true } };
+  return { method: "PATCH", path, body: { excluded: true }, ...EXCLUSION };
 }
 
 /** What was stored, with a warning if it is unusual. If the server does not say so in time, only what was sent.
@@ -342,7 +349,7 @@ async function perform(element, sent) {
     else location.assign(target);
     return;
   }
-  if (text) say(text, back && (() => takeBack(back)), link?.(answer, element));
+  if (text) say(text, back && (() => takeBack(back)), link?.(answer, element), back?.words);
   after?.(answer, sent, element);
   changed(element);
 }
@@ -351,11 +358,16 @@ async function perform(element, sent) {
  * @param {Request} request
  * @param {boolean} isElsewhere whether the page was loaded since
  */
-async function takeBack({ method, path, body: sent }, isElsewhere = false) {
+async function takeBack({ method, path, body: sent, done }, isElsewhere = false) {
   try {
     await call(method, path, sent);
-    if (isElsewhere) location.reload();
-    else changed();
+    if (isElsewhere) {
+      if (done) sayThere(done);
+      location.reload();
+    } else {
+      if (done) say(done);
+      changed();
+    }
   } catch (error) {
     say(statusOf(error) === 412 ? notUndone(problemOf(error)) : messageOf(error));
   }
@@ -398,6 +410,7 @@ async function send(form) {
       await perform(form, form.dataset.now ? { ...sent, was: before(form, sent) } : sent);
       return;
     } catch (error) {
+      if (problemOf(error)?.code === "result_conflict") throw await conflictOf(form, sent, error);
       if (statusOf(error) !== 412 || turn === MAX_TURNS) throw error;
       await refuseIfOthersChanged(form, sent);
     }
@@ -508,10 +521,15 @@ for (const field of remembered(document)) {
 }
 freshen(document.body);
 markUnusual(document.body);
-const opened = document.getElementById(location.hash.slice(1));
-if (opened instanceof HTMLDialogElement) {
-  history.replaceState(null, "", `${location.pathname}${location.search}`); // it stays closed after a reload
-  opened.showModal();
+/** Open the dialog that the address names. */
+function openNamed() {
+  const opened = document.getElementById(location.hash.slice(1));
+  if (opened instanceof HTMLDialogElement) {
+    history.replaceState(null, "", `${location.pathname}${location.search}`); // it stays closed after a reload
+    opened.showModal();
+  } else if (location.hash.startsWith("#correct-")) location.reload(); // of a result that the page does not show yet
 }
+openNamed();
+window.addEventListener("hashchange", openNamed);
 const said = saidBefore();
-if (said) say(said.text, said.undo && (() => takeBack(said.undo, true)));
+if (said) say(said.text, said.undo && (() => takeBack(said.undo, true)), undefined, said.undo?.words);

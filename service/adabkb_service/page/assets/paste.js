@@ -188,13 +188,15 @@ export function takeTables(form, data) {
       try {
         const sent = { observations: seqs, trials: failed, reason: REMOVED };
         await call("POST", `${data.page}/undo-import`, sent, undefined, true);
-        say(`Undone: ${inWords(rows)} no longer ${rows.length === 1 ? "counts" : "count"}.`);
+        const [count, stay] = rows.length === 1 ? ["counts", "stays"] : ["count", "stay"];
+        say(`Undone: ${inWords(rows)} no longer ${count}, but ${stay} on record as excluded.`);
       } catch (error) {
         say(messageOf(error));
       }
       changed();
     };
-    say(`Stored: ${inWords(rows)}.`, rows.length <= MAX_UNDONE && undo);
+    const words = rows.length === 1 ? "Undo: exclude it" : "Undo: exclude them";
+    say(`Stored: ${inWords(rows)}.`, rows.length <= MAX_UNDONE && undo, undefined, words);
     changed();
   }
 }
