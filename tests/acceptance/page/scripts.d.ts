@@ -164,7 +164,7 @@ interface ShownStudy {
   parameters: Parameter[];
   constraints: string[];
   algorithm: { profile?: string };
-  counts: { observations: number };
+  counts: { observations: number; failed: number };
   best?: { value: number } | null;
   /** None is known, or the metric that is shown is not the objective. */
   gap: number | null;

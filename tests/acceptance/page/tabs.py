@@ -49,10 +49,10 @@ def tab(
 
 
 def drawn(page: Page, *charts: str) -> None:
-    """Wait until charts are drawn."""
+    """Wait until charts are drawn, with all of their parts."""
     for chart in charts:
         unfold(page, chart)
-        page.locator(f"#{chart}[data-state=shown]").wait_for()
+        page.locator(f"#{chart}[data-state=shown][aria-busy=false]").wait_for()
 
 
 def unfold(page: Page, chart: str) -> None:

@@ -244,7 +244,7 @@ def adds_a_failure_of_its_own(page: Page) -> None:
     expect(page.locator("#feed")).to_contain_text("Trial 3 failed: burnt long ago")
     page.emulate_media(media="print")
     expect(page.locator("#history")).to_be_hidden()
-    expect(page.get_by_text("Charts and results are in the report")).to_be_visible()
+    expect(page.get_by_text("All results and the log are in the report")).to_be_visible()
     page.emulate_media(media="screen")
 
 

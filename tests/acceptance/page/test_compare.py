@@ -11,13 +11,13 @@ import httpx
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from adabkb_service.storage import observations
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import studies
 from tests.acceptance.page.studies import checked
-from tests.acceptance.page.tabs import REFUSALS, accessible, drawn, tab
+from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, tab
 from tests.integration.storage.rows import NOW, observation
 from tests.servers import server_on
 from tests.waiting import wait_for
@@ -92,7 +92,7 @@ def test_the_progress_of_several_studies_is_in_one_chart_and_in_the_address(brow
         page.get_by_text("Add studies").click()
         page.get_by_label("second").check()
         page.get_by_role("button", name="Show").click()
-        page.locator("#progress[data-state=shown]").wait_for()
+        drawn(page, "progress")
         lines = {each["name"]: [point[:2] for point in each["data"]] for each in options(page, "progress")["series"]}
         assert lines == {
             "first": [[1, 9], [2, 7], [4, 3], [6, 3]],
@@ -104,7 +104,7 @@ def test_the_progress_of_several_studies_is_in_one_chart_and_in_the_address(brow
         page.wait_for_url("**/compare?study=first&study=second&progress-log=1&progress-across=share")
         with tab(browser, site) as other:
             other.goto(page.url)
-            other.locator("#progress[data-state=shown]").wait_for()
+            drawn(other, "progress")
             assert options(other, "progress")["yAxis"][0]["type"] == "log"
             assert options(other, "progress")["series"][0]["data"][0][0] == pytest.approx(1 / 6)
             row = other.get_by_role("row", name="first")
@@ -186,7 +186,7 @@ def test_metrics_and_parameters_are_named_by_their_labels(browser: Browser, site
 def test_a_study_that_one_may_not_read_is_named_and_the_others_are_drawn(browser: Browser, site: str) -> None:
     with tab(browser, site, refused=[404]) as page:
         page.goto("/compare?study=first&study=nowhere")
-        page.locator("#progress[data-state=shown]").wait_for()
+        drawn(page, "progress")
         expect(page.locator("#progress-said")).to_contain_text("not drawn: nowhere")
         expect(page.get_by_role("row", name="nowhere")).to_contain_text("There is no study 'nowhere'")
 
@@ -308,3 +308,101 @@ def test_compared_studies_follow_their_logs(browser: Browser, site: str, api: ht
         expect(row.get_by_role("cell").nth(2)).to_have_text("2")
         expect(row.get_by_role("link")).to_be_focused()
         wait_for(lambda: options(page, "progress")["series"][1]["data"][-1][:2] == [2, 4])
+
+
+MODEL = re.compile(r"/(assessment|recommendation|importance|slice|validation|front|partition)\b")
+"""The requests that a model answers."""
+
+
+def test_results_are_listed_and_drawn_though_no_model_answers(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Rows, failures and progress wait for no model; charts of models show the first model that answers."""
+    for name, best in (("slow-1", 2.0), ("slow-2", 3.0)):
+        created(api, name)
+        for number in range(10):
+            value = best + (number - 4) ** 2
+            checked(api.post(f"/v1/studies/{name}/observe", json={"parameters": {"x": number / 10}, "value": value}))
+        checked(api.post(f"/v1/studies/{name}/observe", json={"parameters": {"x": 1}, "state": "failed"}))
+    checked(api.post("/v1/studies/slow-1/observe", json={"parameters": {"x": 0.4}, "value": 4.0}))
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    def answer(study: str) -> None:
+        for route in [each for each in held if f"/{study}/" in each.request.url]:
+            held.remove(route)
+            route.continue_()
+
+    with tab(browser, site) as page:
+        page.route(MODEL, hold)
+        page.goto("/compare?study=slow-1&study=slow-2&charts=progress,slice")
+        rows = page.locator("#compared tbody tr")
+        expect(rows).to_have_count(2)
+        for row, cells in ((0, ["11\n1 failed", "3, mean of 2"]), (1, ["10\n1 failed", "3"])):
+            for place, cell in enumerate(cells, start=2):
+                expect(rows.nth(row).get_by_role("cell").nth(place)).to_have_text(cell, use_inner_text=True)
+        drawn(page, "progress")
+        assert [each["name"] for each in options(page, "progress")["series"]] == ["slow-1", "slow-2"]
+        wait_for(lambda: page.evaluate("performance.now()") and len(held) >= 2)
+        page.locator("#slice").scroll_into_view_if_needed()
+
+        def is_drawn(*studies: str, released: str = "slow-2") -> bool:
+            answer(released)
+            state = page.locator("#slice").get_attribute("data-state")
+            return state == "shown" and options(page, "slice")["legend"][0]["data"] == list(studies)
+
+        wait_for(lambda: is_drawn("slow-2"))
+        assert any("/slow-1/" in each.request.url for each in held)
+        wait_for(lambda: is_drawn("slow-1", "slow-2", released="slow-1"))
+
+
+@pytest.mark.long
+def test_a_study_is_listed_before_the_others_are_read(browser: Browser, site: str) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    with tab(browser, site) as page:
+        page.route("**/studies/first/progress.json", hold)
+        page.goto("/compare?study=first&study=second")
+        rows = page.locator("#compared tbody tr")
+        expect(rows.nth(1).get_by_role("cell").nth(3)).to_have_text("4")
+        expect(rows.nth(0)).to_have_text("firstLoading …")
+        page.locator("#progress[data-state=shown][aria-busy=true]").wait_for()
+        expect(page.locator("#progress-said")).to_contain_text("not loaded yet: first")
+        held[0].continue_()
+        expect(rows.nth(0).get_by_role("cell").nth(3)).to_have_text("3")
+        expect(page.locator("#progress-said")).to_have_text("2 studies.")
+
+
+@pytest.mark.long
+def test_the_notice_names_exactly_the_studies_that_do_not_update(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    names = [f"notice-{number}" for number in range(1, 6)]
+    for name in names:
+        created(api, name)
+        checked(api.post(f"/v1/studies/{name}/observe", json={"parameters": {"x": 0.5}, "value": 5}))
+    query = "&".join(f"study={name}" for name in names)
+    with tab(browser, site, size=PHONE) as page:
+        page.goto(f"/compare?{query.rsplit('&', 2)[0]}")
+        notice, rows = page.locator("#unfollowed"), page.locator("#compared tbody tr")
+        drawn(page, "progress")
+        expect(rows).to_have_count(3)
+        expect(page.locator("#chooser input")).not_to_have_count(0)  # the page is complete
+        assert notice.is_hidden()
+        page.goto(f"/compare?{query}")
+        expect(notice).to_have_text(
+            "These studies do not update by themselves: notice-4, notice-5. Load the page again for them."
+        )
+        notice.scroll_into_view_if_needed()
+        expect(notice).to_be_in_viewport(ratio=1)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert accessible(page) == []
+        for name in reversed(names):
+            checked(api.post(f"/v1/studies/{name}/observe", json={"parameters": {"x": 0.25}, "value": 4}))
+        counts = page.locator("#compared tbody tr > :nth-child(4)")
+        expect(counts).to_have_text(["2", "2", "2", "1", "1"])
+        page.reload()
+        expect(counts).to_have_text(["2"] * 5)

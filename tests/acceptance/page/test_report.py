@@ -8,6 +8,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
 from xml.etree import ElementTree
 
 import httpx
@@ -303,3 +304,58 @@ def test_each_choice_has_its_name_and_no_names_overlap(browser: Browser, site: s
         for line in table.locator(".moment").all():
             assert line.evaluate("(cell) => cell.getClientRects().length == 1 && cell.offsetHeight < 60")
             assert line.evaluate("(cell) => getComputedStyle(cell).whiteSpace") == "nowrap"
+
+
+PRINTS = """
+window.print = () => {
+  dispatchEvent(new Event("beforeprint"));
+  const inks = [...document.querySelectorAll(".sheet text")].map((text) => text.getAttribute("fill"));
+  window.printed = { inks, background: getComputedStyle(document.documentElement).getPropertyValue("--paper") };
+  dispatchEvent(new Event("afterprint"));
+};
+"""
+"""Replaces the print dialog of the browser, which a headless one does not have. Records the colours on paper."""
+
+
+@on_both
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_printed_page_of_a_study_has_its_charts_without_scrolling(
+    browser: Browser, site: str, scheme: Literal["light", "dark"]
+) -> None:
+    """The button, and Ctrl+P, draw all charts first: in the width of the paper, and in its colours."""
+    with tab(browser, site, color_scheme=scheme) as page:
+        page.add_init_script(PRINTS)
+        page.goto("/studies/digits")
+        expect(page.locator("#assessment")).to_contain_text("Can I stop?")
+        assert page.evaluate("scrollY") == 0
+        charts = ("history", "validation", "importance", "parallel", "coverage", "slices", "contour")
+        if scheme == "light":
+            page.get_by_role("button", name="Print", exact=True).click()
+        else:
+            page.keyboard.press("Control+p")
+        wait_for(lambda: page.evaluate("window.printed"))
+        printed = page.evaluate("window.printed")
+        assert printed["background"] == "#f7f6f3"
+        assert "#1b1e21" in printed["inks"], "ink on paper, though dark"
+        assert "#e9e7e2" not in printed["inks"]
+        pages = re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True, format="A4"))
+        assert 4 <= len(pages) <= 7, "two charts on a page"
+        expect(page.locator(".sheet")).to_have_count(0)
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print", color_scheme=scheme)
+        page.set_viewport_size(SHEET)
+        for name in charts:
+            sheet = page.locator(f"#{name} .sheet")
+            expect(sheet).to_be_visible()
+            assert sheet.locator("svg text").count(), name
+            box = sheet.bounding_box()
+            assert box is not None
+            assert box["x"] + box["width"] <= SHEET["width"], name
+            expect(page.locator(f"#{name} .plot")).to_be_hidden()
+        for words in ("Is it going well?", "Why this trial?", "What was learned?", "Can I stop?", "Best single result"):
+            expect(page.get_by_text(words, exact=False).first).to_be_visible()
+        expect(page.get_by_role("heading", name="digits")).to_be_visible()
+        expect(page.locator("#definition")).to_be_visible()
+        expect(page.get_by_text("All results and the log are in the report")).to_be_visible()
+        for hidden in (".top", ".actions", ".tools", ".controls", "#table", "#log", "#details", "#toasts"):
+            assert not page.locator(hidden).first.is_visible(), hidden

@@ -203,16 +203,26 @@ class Overview:
         return density(found) if found else None
 
     def progress(self, study_id: str) -> dict[str, Any]:
-        """Return the number of results, the records (number and value of each result that was better than all before
-        it), and the number of events so far. With several objectives, there are no records.
+        """Return what a comparison shows of the results of a study, without asking the model: the number of results,
+        the records (number and value of each result that was better than all before it), the number of events so far,
+        whether the best result is doubtful, as far as this is stored, and the number and the mean of the results at its
+        point, if there are several. With several objectives, there are no records.
 
         Raises:
             StudyNotFound: the study does not exist.
         """
         with self._service.database.reading() as connection:
             study = studies.get(connection, study_id)
-            records = self._records.of(connection, study)
-            return {"count": study.observations, "records": records, "revision": study.study_seq}
+            records, best = self._records.of(connection, study), render.best(study)
+            at_best = best and result_table.at_best(connection, study.id, best.trial, best.value)
+        is_outlier = bool(records) and records[-1][0] in ((study.model or {}).get("outliers") or ())
+        return {
+            "count": study.observations,
+            "records": records,
+            "revision": study.study_seq,
+            "is_doubted": is_outlier or render.is_beyond_reach(study),
+            "repeated": at_best and {"count": at_best.count, "mean": at_best.mean},
+        }
 
     def forbidden(self, study_id: str, names: Sequence[str]) -> list[bool]:
         """Return, for each point of a slice along one or two parameters, whether it violates a constraint or a mixture.

@@ -3,7 +3,7 @@
 // In a report, which is printed, all chosen charts are drawn.
 
 import { messageOf, statusOf } from "./caught.js";
-import { byId, dataOf, every, one } from "./elements.js";
+import { byId, dataOf, every, made, one } from "./elements.js";
 import { say } from "./toasts.js";
 import { figure, measured } from "./words.js";
 
@@ -178,6 +178,7 @@ export function ramp(
 const BUSY = 503; // HTTP status
 const MIN_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
+const PAPER_PIXELS = 640; // the width of a chart on A4 and on Letter
 const PNG_PIXELS = 2; // pixels of a PNG per pixel of the page
 
 /** The effect of arrow keys: another series, or another point. */
@@ -196,7 +197,7 @@ const STEPS = /** @type {Record<string, [number, number]>} */ ({
 export class Chart {
   /**
    * @param {string} name of its frame
-   * @param {() => Promise<Drawing>} make
+   * @param {(chart: Chart) => Promise<Drawing>} make
    * @param {{ select?: (point: any) => void }} [more] what a click on a point does
    */
   constructor(name, make, { select } = {}) {
@@ -208,6 +209,10 @@ export class Chart {
     this.isDue = true;
     this.isVisible = false;
     this.isRefusedAsBusy = false; // at the last attempt
+    this.isDrawing = false;
+    this.hasMore = false; // whether another part has arrived since the last drawing began
+    this.missing = 0; // the number of parts that had not arrived when the last drawing was made
+    this.isLoading = () => false; // whether further parts are expected
     this.drawnAt = 0;
     this.pause = MIN_MILLISECONDS;
     for (const button of every(this.frame, "[data-save]", HTMLElement)) {
@@ -235,6 +240,10 @@ export class Chart {
   /** Redraw the chart when it is next visible, but not too often. */
   due(now = false) {
     if (now || this.drawnAt === 0) this.isDue = true;
+    if (now && !this.isDrawing) {
+      clearTimeout(this.timer);
+      this.timer = undefined;
+    }
     if (!this.isDue || !this.isVisible || this.timer) return;
     const wait = now ? 0 : Math.max(0, this.drawnAt + this.pause - Date.now());
     this.timer = setTimeout(() => this.draw(), wait);
@@ -246,6 +255,12 @@ export class Chart {
     this.due();
   }
 
+  /** Another part of what the chart shows has arrived: redraw it at once, since this sends no request. */
+  more() {
+    this.hasMore = true;
+    this.due(true);
+  }
+
   /** Draw the chart now, even if it is not visible. */
   async drawn() {
     clearTimeout(this.timer);
@@ -254,10 +269,14 @@ export class Chart {
 
   async draw() {
     this.isDue = false;
+    this.hasMore = false;
+    this.missing = 0;
+    this.isDrawing = true;
     this.isRefusedAsBusy = false;
     this.drawnAt = Date.now();
+    const isLoading = this.isLoading();
     try {
-      const made = await this.make();
+      const made = await this.make(this);
       this.made = made;
       if (made.empty !== undefined) this.tell("empty", made.empty);
       else this.show(made);
@@ -268,10 +287,12 @@ export class Chart {
       else if (this.frame.dataset.state !== "shown")
         this.tell("failed", `${messageOf(error)} The page tries again when the study changes.`);
     }
+    this.frame.setAttribute("aria-busy", String(isLoading || this.missing > 0));
     this.timer = undefined;
+    this.isDrawing = false;
     // Requests that take the server long, because the study is large, are sent less often.
     this.pause = Math.max(MIN_MILLISECONDS, (Date.now() - this.drawnAt) / SHARE_OF_TIME);
-    if (this.isDue) this.due();
+    if (this.isDue) this.due(this.hasMore);
   }
 
   /** Show a message in place of the chart, or below it.
@@ -352,6 +373,24 @@ export class Chart {
     const value = data[point]?.value ?? data[point];
     const labels = [option.xAxis, option.yAxis].find((axis) => axis?.type === "category")?.data;
     return { seriesIndex: series, dataIndex: point, seriesName: name, data: data[point], value, name: labels?.[point] };
+  }
+
+  /** Add a drawing for paper below the chart, which only the printed page shows. */
+  toPaper() {
+    const { made: chart } = this;
+    if (this.sheet || !chart || chart.empty !== undefined) return;
+    const size = { width: PAPER_PIXELS, height: this.plot.getBoundingClientRect().height };
+    const sheet = made("div", { className: "sheet" });
+    this.plot.after(sheet);
+    this.sheet = echarts.init(sheet, null, { renderer: "svg", ...size });
+    this.sheet.setOption({ ...chart.option, animation: false });
+  }
+
+  /** Remove the drawing for paper. */
+  offPaper() {
+    this.sheet?.dispose();
+    this.sheet = undefined;
+    this.frame.querySelector(".sheet")?.remove();
   }
 
   /** Save the chart as a file.

@@ -43,6 +43,38 @@ const shownNames = () =>
     .map((each) => each.id)
     .join(",");
 
+/** The charts that the address names, if the page has one of them. */
+function named() {
+  const names = new URLSearchParams(location.search).get(CHARTS)?.split(",");
+  return names?.some((name) => frames().some((each) => each.id === name)) ? names : undefined;
+}
+
+/** The charts that the page shows if the address names none.
+ * @type {Set<string> | undefined}
+ */
+let usualNames;
+
+/** Show the charts that the address names, also before the selects have their options. */
+export function showChosenCharts() {
+  usualNames = new Set(shownNames().split(","));
+  const names = named();
+  if (!names) return;
+  for (const frame of frames()) {
+    frame.hidden = !names.includes(frame.id);
+    if (!frame.hidden) unfold(frame);
+  }
+}
+
+/** Show or hide a chart if the address names no charts.
+ * @param {string} name
+ * @param {boolean} isShown
+ */
+export function showByDefault(name, isShown) {
+  if (isShown) usualNames?.add(name);
+  else usualNames?.delete(name);
+  if (!named()) byId(name, HTMLElement).hidden = !isShown;
+}
+
 /** Offer the charts of the page, apply the settings of the address, and keep the address up to date. The selects must
  * already have their options.
  */
@@ -50,17 +82,15 @@ export function keepChoices() {
   const query = new URLSearchParams(location.search);
   /** @type {[Setting, string][]} */
   const usual = settings().map((each) => [each, textOf(each)]);
-  const usualCharts = shownNames();
   for (const [setting] of usual) {
     const value = query.get(setting.id);
     if (value !== null) set(setting, value);
   }
-  const named = query.get(CHARTS)?.split(",");
-  if (named?.some((name) => frames().some((each) => each.id === name)))
-    for (const frame of frames()) {
-      frame.hidden = !named.includes(frame.id);
-      if (!frame.hidden) unfold(frame);
-    }
+  if (!usualNames) showChosenCharts();
+  const usualCharts = frames()
+    .filter(({ id }) => usualNames?.has(id))
+    .map(({ id }) => id)
+    .join(",");
   offer();
 
   /** The settings that differ from the defaults of the page. */

@@ -2,8 +2,8 @@
 // keeps all choices. What happens in the studies is shown while the page is open.
 
 import { root } from "./calls.js";
-import { keepChoices } from "./chosen.js";
-import { compared, comparisonCharts, name, titlesOf } from "./comparison-charts.js";
+import { keepChoices, showByDefault, showChosenCharts } from "./chosen.js";
+import { compared, comparisonCharts, LOADING, learned, name, titlesOf } from "./comparison-charts.js";
 import { progressOf, rangesOf } from "./compromises.js";
 import { byId, every, made, one } from "./elements.js";
 import { STATES } from "./states.js";
@@ -41,8 +41,8 @@ function bestOf({ study: { best, quantity }, repeated }) {
 /** The best compromises of a study with several objectives, as on its page, and how they became better.
  * @param {import("./comparison-charts.js").Compared} each
  */
-function compromisesOf({ study: { quantities = {} }, front }) {
-  if (!front?.observed.length) return ["–"];
+function compromisesOf({ study: { quantities = {} }, front, isLearned }) {
+  if (!front?.observed.length) return [isLearned ? "–" : LOADING];
   const { observed, objectives } = front;
   const progress = progressOf(front);
   return [
@@ -74,7 +74,12 @@ function list(all) {
         ],
       ),
       made("td", {}, goal(study)),
-      made("td", { className: "num" }, figure(count, 9)),
+      made(
+        "td",
+        { className: "num" },
+        figure(count, 9),
+        ...(study.counts.failed ? [made("br", {}), made("small", {}, `${figure(study.counts.failed, 9)} failed`)] : []),
+      ),
       made(
         "td",
         { className: study.objectives?.length ? "num several" : "num strong" },
@@ -95,6 +100,16 @@ function list(all) {
     ?.focus();
 }
 
+/** Add what the model of a study says.
+ * @param {import("./comparison-charts.js").Compared} each
+ */
+async function learn(each) {
+  const { records } = each;
+  Object.assign(each, await learned(each));
+  list(all);
+  if (each.records !== records) for (const chart of ofResults) chart.more(); // without doubtful results
+}
+
 /** Show the changes of a study while the page is visible.
  * @param {import("./comparison-charts.js").Compared} each
  */
@@ -112,10 +127,12 @@ function follow(each) {
       if (++failures < MAX_FAILURES) isStale = true;
     } else {
       failures = 0;
-      Object.assign(each, found);
+      const { now, front, isLearned } = each; // until the model answers
+      Object.assign(each, found, { now, front, isLearned });
       name(readable);
       list(all);
-      for (const chart of charts) chart.changed();
+      for (const chart of [...ofResults, ...ofModels]) chart.changed();
+      await learn(each);
     }
     pause = Math.max(MIN_MILLISECONDS, (Date.now() - readAt) / SHARE_OF_TIME);
     timer = null;
@@ -128,21 +145,42 @@ function follow(each) {
   listenWhileVisible(each.data.api, () => each.cursor, changed, { missed: changed });
 }
 
-const all = await Promise.all(chosen.map((id) => compared(id)));
-const readable = all.filter((each) => each.error === undefined);
-name(readable);
+/** @type {import("./comparison-charts.js").Either[]} */
+const all = chosen.map((id) => ({ id, error: LOADING, isLoading: true }));
+/** @type {import("./comparison-charts.js").Compared[]} */
+const readable = []; // those that have been read, in the same order
+showChosenCharts();
+const { ofResults, ofModels } = comparisonCharts(all, readable);
+
+/** Show the studies as they are known now.
+ * @param {import("./charts.js").Chart[]} charts
+ */
+function show(charts) {
+  readable.splice(0, Infinity, ...all.filter((each) => each.error === undefined));
+  name(readable);
+  list(all);
+  for (const chart of charts) chart.more();
+}
+
+// First what rests on results, study by study. The models answer later; six of them would use all connections.
 list(all);
+await Promise.all(
+  chosen.map(async (id, i) => {
+    all[i] = await compared(id);
+    show(ofResults);
+  }),
+);
+if (!chosen.length) show(ofResults);
 const several = readable.filter((each) => each.study.objectives?.length);
-if (several.length) byId("volume", HTMLElement).hidden = false;
+if (several.length) showByDefault("volume", true);
 if (several.length && several.length === readable.length) {
-  byId("progress", HTMLElement).hidden = true; // they have no single best result
+  showByDefault("progress", false); // they have no single best result
   byId("compared", HTMLElement).classList.add("no-gap"); // nor a bound on what is better than it
 }
 const select = byId("slice-parameter", HTMLSelectElement);
 for (const [name, title] of titlesOf(readable)) select.add(new Option(title, name));
 keepChoices();
-const charts = comparisonCharts(all);
-for (const chart of charts) chart.due();
+for (const chart of ofModels) chart.more();
 const open = readable.filter(({ study }) => study.state !== "complete");
 for (const each of open.slice(0, MAX_FOLLOWED)) follow(each);
 const others = open.slice(MAX_FOLLOWED).map((each) => each.name);
@@ -150,3 +188,4 @@ const unfollowed = byId("unfollowed", HTMLElement);
 const still = `These studies do not update by themselves: ${others.join(", ")}.`;
 unfollowed.textContent = `${still} Load the page again for them.`;
 unfollowed.hidden = !others.length;
+for (const each of [...readable]) learn(each);

@@ -1,6 +1,6 @@
 // The charts that compare studies. Each study has its own colour in all of them.
 
-import { call } from "./calls.js";
+import { call, pause } from "./calls.js";
 import { messageOf } from "./caught.js";
 import { apart, Chart, colours, common, numbers } from "./charts.js";
 import { progressOf } from "./compromises.js";
@@ -23,37 +23,51 @@ import { counted, expected, figure, inUnit, measured, numbered, ofInterval, show
  * @property {{ count: number, mean: number } | null} repeated the results at the point of the best one
  * @property {Recommendation["model"]} now the recommended point in the latest context, if the best point depends on one
  * @property {Front | null} front the best compromises of a study with several objectives
+ * @property {boolean} isLearned whether the model was asked, which takes long in a large study
  * @property {undefined} [error]
  */
-/** @typedef {{ id: string, error: string }} Unread */
+/** @typedef {{ id: string, error: string, isLoading?: boolean }} Unread */
 /** @typedef {Compared | Unread} Either */
 
-/** A study with its progress, or with the error if it cannot be read.
+/** A study with what rests on its results alone, or with the error if it cannot be read. No model is asked.
  * @param {string} id
  * @param {StudyData} data
  * @returns {Promise<Either>}
  */
 export async function compared(id, data = new StudyData(id)) {
   try {
-    const progress = await call("GET", `${data.page}/progress.json`); // before the others: it has the cursor
+    // Before the others: it has the cursor.
+    const { is_doubted: isDoubted, ...progress } = await call("GET", `${data.page}/progress.json`);
     const [study, scales] = await Promise.all([data.study(), data.axes()]);
-    const doubted = await data.doubted();
-    const best = (await data.assessment().catch(() => null))?.progress;
-    const [isDoubted, repeated] = [best?.is_doubted ?? false, best?.measured ?? null];
-    const now = (await data.hasBestNow())
-      ? await data.latest().then(
-          ({ model }) => model,
-          () => null,
-        )
-      : null;
-    const front = study.objectives?.length ? await data.front().catch(() => null) : null; // without the model, none
-    const found = { id, name: study.title || id, data, study, scales, ...progress, isDoubted, repeated, now, front };
-    if (!progress.records.some((/** @type {[number, number]} */ [seq]) => doubted.has(seq))) return found;
-    const better = improving(study, progress.records, (await data.history()).results, doubted);
-    return { ...found, records: better.map(({ seq, value }) => [seq, value]) };
+    const more = { isDoubted, now: null, front: null, isLearned: false };
+    return { id, name: study.title || id, data, study, scales, ...progress, ...more };
   } catch (error) {
     return { id, error: messageOf(error) };
   }
+}
+
+/** What the model of a study adds to it; a model that does not answer adds nothing.
+ * @param {Compared} each
+ * @returns {Promise<Partial<Compared>>}
+ */
+export async function learned({ data, study, records, isDoubted, repeated }) {
+  const unanswered = () => null;
+  const doubted = await data.doubted();
+  const best = (await data.assessment().catch(unanswered))?.progress;
+  const now = (await data.hasBestNow()) ? await data.latest().then(({ model }) => model, unanswered) : null;
+  const front = study.objectives?.length ? await data.front().catch(unanswered) : null;
+  const found = {
+    now,
+    front,
+    isDoubted: best?.is_doubted ?? isDoubted,
+    repeated: best ? best.measured : repeated,
+    isLearned: true,
+  };
+  if (!records.some(([seq]) => doubted.has(seq))) return found;
+  const history = await data.history().catch(unanswered);
+  if (!history) return found;
+  const better = improving(study, records, history.results, doubted);
+  return { ...found, records: better.map(({ seq, value }) => [seq, value]) };
 }
 
 /** Name the studies by their titles; studies with the same title also by their IDs.
@@ -67,12 +81,52 @@ export function name(readable) {
   }
 }
 
-/** The charts of these studies, in the order in which they were chosen.
+/** The charts of these studies, in the order in which they were chosen: those of results, and those of models. They
+ * show what the two lists contain when they are drawn.
  * @param {Either[]} all
+ * @param {Compared[]} readable
  */
-export function comparisonCharts(all) {
-  const readable = all.filter((each) => each.error === undefined);
-  return [progress, points, volume, curves, importance, slice].map((chart) => chart(all, readable));
+export function comparisonCharts(all, readable) {
+  const [ofResults, ofModels] = [
+    [progress, points, curves],
+    [volume, importance, slice],
+  ].map((makers) => makers.map((make) => make(all, readable)));
+  for (const chart of [...ofResults, ...ofModels])
+    chart.isLoading = () => all.some((each) => each.error !== undefined && each.isLoading);
+  return { ofResults, ofModels };
+}
+
+/** What has been read of each study by now, as soon as one has answered. The chart is drawn again when another one has.
+ * A study that does not answer is left out, unless none does.
+ * @template T
+ * @param {Compared[]} studies
+ * @param {(each: Compared) => Promise<T>} read
+ * @param {Chart} chart
+ * @returns {Promise<T[]>}
+ */
+async function answered(studies, read, chart) {
+  if (!studies.length) return [];
+  /** @type {({ value: T } | undefined)[]} */
+  const found = studies.map(() => undefined);
+  let [isTaken, failed] = [false, 0];
+  const reads = studies.map(async (each, i) => {
+    try {
+      found[i] = { value: await read(each) };
+    } catch (error) {
+      failed += 1;
+      throw error;
+    } finally {
+      if (isTaken) chart.more();
+    }
+  });
+  await Promise.any(reads).catch(({ errors }) => {
+    throw errors[0];
+  });
+  await pause(0); // for the answers that are known already
+  isTaken = true;
+  const values = found.flatMap((each) => (each ? [each.value] : []));
+  chart.missing = studies.length - failed - found.filter((each) => each).length;
+  return values;
 }
 
 /** Name of a parameter -> its label or labels in the studies, and its name if it has none or shares them with another.
@@ -90,6 +144,8 @@ export function titlesOf(readable) {
   return new Map([...names].map((name, i) => [name, isShared(titles[i]) ? `${titles[i]} (${name})` : titles[i]]));
 }
 
+export const LOADING = "Loading …";
+
 /** The style of a study in all charts.
  * @param {Either[]} all
  * @param {string} id
@@ -102,7 +158,10 @@ const look = (all, id) => apart(all.findIndex((each) => each.id === id));
  */
 function obstacle(all, readable) {
   if (!all.length) return "No study is chosen. Add one above.";
-  return readable.length ? undefined : "None of these studies can be read.";
+  if (readable.length) return undefined;
+  return all.some((each) => each.error !== undefined && each.isLoading)
+    ? LOADING
+    : "None of these studies can be read.";
 }
 
 /** The options that the charts have in common.
@@ -184,8 +243,13 @@ function said(all, drawn, more = []) {
   const parts = [counted(drawn.length, "study").replace("studys", "studies")];
   parts.push(...more);
   const left = all.filter((each) => !drawn.some(({ id }) => id === each.id));
-  const others = left.map((each) => (each.error === undefined ? each.name : each.id));
-  if (others.length) parts.push(`not drawn: ${others.join(", ")}`);
+  const names = (/** @type {boolean} */ isLoading) =>
+    left
+      .filter((each) => isLoading === (each.error !== undefined && each.isLoading === true))
+      .map((each) => (each.error === undefined ? each.name : each.id))
+      .join(", ");
+  if (names(true)) parts.push(`not loaded yet: ${names(true)}`);
+  if (names(false)) parts.push(`not drawn: ${names(false)}`);
   return `${parts.join("; ")}.`;
 }
 
@@ -251,17 +315,16 @@ function progress(all, readable) {
  */
 function points(all, readable) {
   const isLog = byId("points-log", HTMLInputElement);
-  const make = async () => {
+  const make = async (/** @type {Chart} */ chart) => {
     const empty = obstacle(all, readable);
     if (empty) return { empty };
-    const found = await Promise.all(
-      readable.map(async (each) => {
-        const history = await each.data.history();
-        const density = history.isThinned ? await each.data.density() : null;
-        const results = history.results.filter((result) => !result.excluded && Number.isFinite(result.value));
-        return { each, density, results };
-      }),
-    );
+    const read = async (/** @type {Compared} */ each) => {
+      const history = await each.data.history();
+      const density = history.isThinned ? await each.data.density() : null;
+      const results = history.results.filter((result) => !result.excluded && Number.isFinite(result.value));
+      return { each, density, results };
+    };
+    const found = await answered(readable, read, chart);
     const having = found.filter(({ results }) => results.length);
     if (!having.length) return { empty: "None of these studies has results of a single objective yet." };
     const ink = colours();
@@ -316,11 +379,11 @@ function points(all, readable) {
  * @param {Compared[]} readable
  */
 function volume(all, readable) {
-  return new Chart("volume", async () => {
+  return new Chart("volume", async (chart) => {
     const empty = obstacle(all, readable);
     if (empty) return { empty };
     const several = readable.filter((each) => each.study.objectives?.length);
-    const found = await Promise.all(several.map(async (each) => ({ each, front: await each.data.front() })));
+    const found = await answered(several, async (each) => ({ each, front: await each.data.front() }), chart);
     const having = found.filter(({ front }) => front.history.length);
     if (!having.length)
       return { empty: "None of these studies has several objectives and a result beyond its reference point." };
@@ -370,11 +433,11 @@ function curves(all, readable) {
   const which = byId("curves-which", HTMLSelectElement);
   /** @type {string[]} */
   let pages = []; // addresses of the trials whose curves are drawn
-  const make = async () => {
+  const make = async (/** @type {Chart} */ chart) => {
     const empty = obstacle(all, readable);
     if (empty) return { empty };
     const query = which.value ? `?best=${which.value}` : "";
-    const found = await Promise.all(readable.map(async (each) => ({ each, lines: await each.data.curves(query) })));
+    const found = await answered(readable, async (each) => ({ each, lines: await each.data.curves(query) }), chart);
     const having = found.filter(({ lines }) => lines.length);
     if (!having.length) return { empty: "No completed trial of these studies has reported values." };
     const ink = colours();
@@ -430,12 +493,12 @@ function curves(all, readable) {
  * @param {Compared[]} readable
  */
 function importance(all, readable) {
-  const titles = titlesOf(readable);
-  return new Chart("importance", async () => {
+  return new Chart("importance", async (chart) => {
     const empty = obstacle(all, readable);
     if (empty) return { empty };
+    const titles = titlesOf(readable);
     const single = readable.filter((each) => !each.study.objectives?.length);
-    const found = await Promise.all(single.map(async (each) => ({ each, found: await each.data.importance() })));
+    const found = await answered(single, async (each) => ({ each, found: await each.data.importance() }), chart);
     const having = found.filter((one) => !one.found.reason);
     if (!having.length) return { empty: "None of these studies has enough results." };
     const totals = having.map(
@@ -487,23 +550,18 @@ function importance(all, readable) {
  */
 function slice(all, readable) {
   const select = byId("slice-parameter", HTMLSelectElement);
-  return new Chart("slice", async () => {
+  return new Chart("slice", async (chart) => {
     const empty = obstacle(all, readable);
     if (empty) return { empty };
     const name = select.value;
     if (!name) return { empty: "These studies have no parameter that can be drawn." };
-    const having = await Promise.all(
-      readable.map(async (each) => {
-        const { objectives, counts } = each.study;
-        return !objectives?.length && counts.observations && !(await each.data.tooFew()) ? [each] : [];
-      }),
-    );
-    const found = await Promise.all(
-      having.flat().flatMap((each) => {
-        const scale = each.scales.find((one) => one.name === name);
-        return scale ? [each.data.slice([name]).then((line) => ({ each, scale, line }))] : [];
-      }),
-    );
+    const read = async (/** @type {Compared} */ each) => {
+      const { objectives, counts } = each.study;
+      const scale = each.scales.find((one) => one.name === name);
+      if (!scale || objectives?.length || !counts.observations || (await each.data.tooFew())) return [];
+      return [{ each, scale, line: await each.data.slice([name]) }];
+    };
+    const found = (await answered(readable, read, chart)).flat();
     const [first] = found;
     if (!first)
       return { empty: `None of these studies has enough results and the parameter ${titlesOf(readable).get(name)}.` };

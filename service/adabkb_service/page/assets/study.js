@@ -10,6 +10,7 @@ import { StudyData } from "./data.js";
 import { around, byId, dataOf, every, ifThere, made, one } from "./elements.js";
 import { follow } from "./feed.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
+import { printWith } from "./printing.js";
 import { changed as changeTable } from "./rows.js";
 import { asShown, Scale } from "./scale.js";
 import { chartsOf } from "./study-charts.js";
@@ -156,6 +157,7 @@ const best = () => (hasSeveral ? listCompromises(data) : recommend()).catch(() =
 // On a phone, the charts of what was learned are folded, since each fills a screen.
 if (matchMedia(PHONE).matches) for (const each of every(page, ".folds", HTMLDetailsElement)) each.open = false;
 const charts = await chartsOf(data);
+printWith(charts);
 const assessment = new AssessmentPanel(data, best);
 best();
 const contextual = ifThere("best-context", HTMLFormElement); // there if the study has context parameters

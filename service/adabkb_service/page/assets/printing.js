@@ -1,0 +1,54 @@
+// The printed page of a study: its charts are drawn without scrolling, in the width of the paper and in its colours.
+
+import { pause } from "./calls.js";
+import { byId, every } from "./elements.js";
+import { clearToasts, say } from "./toasts.js";
+
+const MAX_MILLISECONDS = 60_000; // after which the page is printed without the charts that are not drawn yet
+const PAPER = "paper"; // class of a page that is light even if the browser is dark
+
+/** Whether a chart is shown: a person may have hidden it, or folded its section.
+ * @param {import("./charts.js").Chart} chart
+ */
+const isShown = ({ frame }) => !frame.hidden && frame.parentElement?.closest("details:not([open])") === null;
+
+/** Print charts with the page: with the button, and with the keys of the browser. Its menu cannot wait, so from there
+ * only charts that are drawn already are printed.
+ * @param {import("./charts.js").Chart[]} charts
+ */
+export function printWith(charts) {
+  let isPreparing = false;
+  addEventListener("beforeprint", () => {
+    for (const chart of charts.filter(isShown)) chart.toPaper();
+  });
+  addEventListener("afterprint", () => {
+    for (const chart of charts) chart.offPaper();
+  });
+
+  /** Draw the charts in turn, then print. */
+  async function prepare() {
+    if (isPreparing) return;
+    isPreparing = true;
+    const end = Date.now() + MAX_MILLISECONDS;
+    const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+    document.documentElement.classList.add(PAPER);
+    const due = charts.filter((chart) => isShown(chart) && (isDark || !chart.made));
+    for (const [drawn, chart] of due.entries()) {
+      say(`Preparing charts, ${drawn} of ${due.length} …`);
+      await Promise.race([chart.drawn(), pause(Math.max(0, end - Date.now()))]);
+    }
+    clearToasts(); // also on paper
+    print();
+    document.documentElement.classList.remove(PAPER);
+    if (isDark) for (const chart of due) chart.due(true);
+    isPreparing = false;
+  }
+
+  for (const button of every(byId("study", HTMLElement), "[data-prints-charts]", HTMLElement))
+    button.addEventListener("click", prepare);
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "p" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    prepare();
+  });
+}
