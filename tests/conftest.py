@@ -54,6 +54,7 @@ LONG_TIMEOUTS = (
     "REQUEST_SECONDS",
     "CONTENTION_SECONDS",
     "HOLDER_SECONDS",
+    "MODEL_STOP_SECONDS",
     "STOP_SECONDS",
 )
 """Timeouts of servers and clients."""

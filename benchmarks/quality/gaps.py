@@ -24,12 +24,12 @@ from benchmarks.quality.nature import NATURE_CHOOSING, NATURE_FINAL
 from benchmarks.quality.problems import FUNCTION_PROBLEMS, Problem, WithRegret, generator
 
 SETS = {
-    "chosen by": {
+    "development": {
         "functions": FUNCTION_PROBLEMS,
         "families": DEVELOPMENT_PROBLEMS,
         "nature": NATURE_CHOOSING,
     },
-    "judged on": {"families": FINAL_PROBLEMS, "nature": NATURE_FINAL},
+    "final": {"families": FINAL_PROBLEMS, "nature": NATURE_FINAL},
 }
 COUNTS = (10, 20, 40, 80)
 """Numbers of results at which the gap is read."""
@@ -125,7 +125,7 @@ def main() -> None:
         "--sets",
         choices=[*SETS, "all"],
         default="all",
-        help="problems by which constants were chosen, or on which the result is judged",
+        help="development: problems on which constants were chosen; final: problems used only for the judgment",
     )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=1, help="worker processes, one core each")

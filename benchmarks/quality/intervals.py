@@ -25,7 +25,7 @@ from benchmarks.pool import keep_all
 from benchmarks.quality.nature import NATURE_CHOOSING, NATURE_FINAL, NATURE_FURTHER
 from benchmarks.quality.problems import Problem, generator
 
-SETS = {"chosen by": NATURE_CHOOSING | NATURE_FURTHER, "judged on": NATURE_FINAL}
+SETS = {"development": NATURE_CHOOSING | NATURE_FURTHER, "final": NATURE_FINAL}
 KINDS = {"measured": "measured tables", "emulated": "emulators", "laboratory": "simulated laboratories"}
 """The beginning of a problem's name -> its kind."""
 RANGES = ((2, 4), (5, 9), (10, 19), (20, 29), (30, 49))

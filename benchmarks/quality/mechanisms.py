@@ -93,7 +93,7 @@ MECHANISMS = (
     Mechanism(
         "centroids of cells",
         "the same",
-        "the point of the largest bound is suggested itself, and no cell is cut",
+        "the point of the largest bound is suggested itself, and no cell is split",
         ((policy, "refine", _target_itself),),
     ),
     Mechanism(

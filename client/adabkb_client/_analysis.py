@@ -71,7 +71,7 @@ class Verdict(Record):
     """Whether the model can be trusted, judged by predictions of results that it did not know."""
 
     code: str
-    """"too_few_results", "constant", "not_this_system", "poor_predictions", "wide_intervals", "too_sure" or
+    """"too_few_results", "constant", "not_this_algorithm", "poor_predictions", "wide_intervals", "too_sure" or
     "reliable"; docs/http.md explains them."""
     level: str
     """How far the model can be trusted: "unknown", "low", "medium" or "high"."""
@@ -102,7 +102,7 @@ class Validation(Record):
     error_of_median: float | None
     """The mean absolute error if each result is predicted by the median of the others."""
     reason: str | None
-    """Why ``items`` is empty: "too_few_results", "constant" or "not_this_system" (the profile is not ``auto``)."""
+    """Why ``items`` is empty: "too_few_results", "constant" or "not_this_algorithm" (the profile is not ``auto``)."""
     verdict: Verdict
     """Whether the model can be trusted."""
 

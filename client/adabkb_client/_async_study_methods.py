@@ -147,7 +147,7 @@ class AsyncStudy:
             max_attempts: the number of expired leases after which a trial fails, such as ``3``.
             max_runtime_seconds: time limit of one attempt, such as ``7200``, regardless of heartbeats.
             failure_limit: the number of failed trials in a row after which the study is paused, such as ``10``.
-            pending_limit: the maximum number of trials without a result, such as ``8``.
+            pending_limit: the maximum number of unfinished trials, such as ``8``.
             title: what people call the study, such as ``"Suzuki coupling"``, instead of its id. With None, it has no
                 title.
             description: what the study is about, for people.
@@ -765,6 +765,7 @@ class AsyncStudy:
         value: SupportsFloat,
         *,
         cost: SupportsFloat | None = None,
+        parameters: Parameters | None = None,
         lease_seconds: float | None = None,
         attempt: int | None = None,
     ) -> bool:
@@ -779,6 +780,8 @@ class AsyncStudy:
             value: value of the objective after this step; a finite number.
             cost: what the attempt has cost so far, in a study with ``cost="told"``. Required if ``early_stopping``
                 compares trials.
+            parameters: the values so far of the context parameters that are measured with the result. Required if the
+                study has ``early_stopping``.
             lease_seconds: duration of the lease from now on; by default as before.
             attempt: the attempt of a trial that is given by its number; by default the current one.
 
@@ -790,19 +793,25 @@ class AsyncStudy:
                 has ended.
         """
         return await self._transport.perform(
-            self._calls.report(trial, step, value, cost=cost, lease_seconds=lease_seconds, attempt=attempt)
+            self._calls.report(
+                trial, step, value, cost=cost, parameters=parameters, lease_seconds=lease_seconds, attempt=attempt
+            )
         )
 
     async def report_many(
         self,
         trial: Leased | Trial | int,
-        reports: Sequence[tuple[SupportsIndex, SupportsFloat] | tuple[SupportsIndex, SupportsFloat, SupportsFloat]],
+        reports: Sequence[
+            tuple[SupportsIndex, SupportsFloat]
+            | tuple[SupportsIndex, SupportsFloat, SupportsFloat]
+            | tuple[SupportsIndex, SupportsFloat, SupportsFloat | None, Parameters]
+        ],
         *,
         lease_seconds: float | None = None,
         attempt: int | None = None,
     ) -> bool:
-        """Report several intermediate values of a trial, each as (step, value) or (step, value, cost): see ``report``.
-        Either all of them are stored or none.
+        """Report several intermediate values of a trial, each as (step, value), (step, value, cost) or (step, value,
+        cost, parameters): see ``report``. Either all of them are stored or none.
         """
         return await self._transport.perform(
             self._calls.report_many(trial, reports, lease_seconds=lease_seconds, attempt=attempt)

@@ -104,7 +104,7 @@ class Client:
             max_attempts: the number of expired leases after which a trial fails, such as ``3``.
             max_runtime_seconds: time limit of one attempt, such as ``7200``, regardless of heartbeats.
             failure_limit: the number of failed trials in a row after which the study is paused, such as ``10``.
-            pending_limit: the maximum number of trials without a result, such as ``8``.
+            pending_limit: the maximum number of unfinished trials, such as ``8``.
             title: what people call the study, such as ``"Suzuki coupling"``, instead of its id. With None, it has no
                 title.
             description: what the study is about, for people.
@@ -265,7 +265,7 @@ class Client:
             max_attempts: the number of expired leases after which a trial fails, such as ``3``.
             max_runtime_seconds: time limit of one attempt, such as ``7200``, regardless of heartbeats.
             failure_limit: the number of failed trials in a row after which the study is paused, such as ``10``.
-            pending_limit: the maximum number of trials without a result, such as ``8``.
+            pending_limit: the maximum number of unfinished trials, such as ``8``.
             title: what people call the study, such as ``"Suzuki coupling"``, instead of its id. With None, it has no
                 title.
             description: what the study is about, for people.

@@ -22,7 +22,7 @@ from adabkb_client._records import (
     line,
 )
 from adabkb_client._trial_calls import Leased
-from adabkb_client._values import difference
+from adabkb_client._values import difference, figure
 
 if TYPE_CHECKING:
     from tqdm.std import tqdm
@@ -90,8 +90,8 @@ def front_estimate(found: FrontEstimate) -> str:
 @line.register
 def prediction(found: Prediction) -> str:
     """Return a prediction in one line."""
-    told = "" if found.mean is None or found.std is None else f" {found.mean:.6g} ± {found.std:.2g}"
-    told += "" if found.lcb is None or found.ucb is None else f", from {found.lcb:.6g} to {found.ucb:.6g}"
+    told = "" if found.mean is None or found.std is None else f" {figure(found.mean)} ± {found.std:.2g}"
+    told += "" if found.lcb is None or found.ucb is None else f", from {figure(found.lcb)} to {figure(found.ucb)}"
     finishes = found.finish_probability
     told += _metrics(found.metrics) + _feasible(found.feasible_probability)
     return f"<Prediction{told}{'' if finishes is None else f', finishes with probability {finishes:.3g}'}>"
@@ -135,7 +135,7 @@ def slice_(found: Slice) -> str:
 @line.register
 def front(found: Front) -> str:
     """Return the sizes of a front in one line."""
-    volume = "" if found.hypervolume is None else f", hypervolume {found.hypervolume:.6g}"
+    volume = "" if found.hypervolume is None else f", hypervolume {figure(found.hypervolume)}"
     points = f"{len(found.observed)} points, {len(found.model)} by the model"
     return f"<Front of {', '.join(each.metric for each in found.objectives)}: {points}{volume}>"
 
@@ -208,18 +208,18 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _at(found: Best, unit: str | None = None) -> str:
     word = "best" if found.feasible is not False else "none feasible, nearest"
     metrics = f" ({point(found.metrics)})" if found.metrics else ""
-    value = f"{found.value:.6g} {unit}" if unit else f"{found.value:.6g}"
+    value = f"{figure(found.value)} {unit}" if unit else figure(found.value)
     return f"{word} {value}{metrics} at {point(found.parameters)}"
 
 
 def _result(value: float | None, metrics: Mapping[str, float] | None) -> str:
-    told = "" if value is None else f"{value:.6g}"
+    told = "" if value is None else figure(value)
     measured = point(metrics or {})
     return f"{told} ({measured})" if told and measured else told or measured
 
 
 def _metrics(predicted: Mapping[str, MetricPrediction] | None) -> str:
-    told = ", ".join(f"{name}={each.mean:.6g} ± {each.std:.2g}" for name, each in (predicted or {}).items())
+    told = ", ".join(f"{name}={figure(each.mean)} ± {each.std:.2g}" for name, each in (predicted or {}).items())
     return f" ({told})" if told else ""
 
 
@@ -229,7 +229,7 @@ def _feasible(probability: float | None) -> str:
 
 def _estimate(found: Estimate) -> str:
     changed = "" if found.changes is None else f", which changes {changes(found.changes)}"
-    return f"{found.mean:.6g} ± {found.std:.2g} at {point(found.parameters)}{changed}"
+    return f"{figure(found.mean)} ± {found.std:.2g} at {point(found.parameters)}{changed}"
 
 
 def point(values: Mapping[str, Any]) -> str:
@@ -238,7 +238,7 @@ def point(values: Mapping[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = "" if value is None else figure(value) if isinstance(value, float) else str(value)
     text = " ".join(text.split())
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 

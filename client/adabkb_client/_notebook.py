@@ -10,7 +10,7 @@ from adabkb_client._frames import LONGEST, cells, changes, choice
 from adabkb_client._http.outbox import Delivery, KeptResult, Outbox
 from adabkb_client._records import Estimate, ImportReport, Recommendation, Record, StudyInfo, page
 from adabkb_client._trial_calls import Leased
-from adabkb_client._values import difference
+from adabkb_client._values import difference, figure
 
 LITERALLY = "tex2jax_ignore mathjax_ignore"
 """CSS classes that keep notebooks from rendering text between dollar signs as formulas."""
@@ -30,7 +30,7 @@ def study(info: StudyInfo) -> str:
             "best",
             ("no result yet" if not info.objectives else "see front()")
             if best is None
-            else _in_unit(info, f"{best.value:.6g}"),
+            else _in_unit(info, figure(best.value)),
         ),
     ]
     if best is not None and best.feasible is False:
@@ -176,13 +176,14 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def _text(value: Any) -> str:
     """Return a value as escaped text of limited length."""
-    text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = "" if value is None else figure(value) if isinstance(value, float) else str(value)
     return escape(text if len(text) <= LONGEST else text[: LONGEST - 1] + "…")
 
 
 def _in_words(values: Mapping[str, Any]) -> str:
     return ", ".join(
-        f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}" for name, value in values.items()
+        f"{name} = {figure(value)}" if isinstance(value, float) else f"{name} = {value}"
+        for name, value in values.items()
     )
 
 
@@ -192,7 +193,7 @@ def _in_columns(parameters: Mapping[str, Any], names: Sequence[str]) -> Iterator
 
 
 def _with_std(estimate: Estimate) -> str:
-    return f"{estimate.mean:.6g} ± {estimate.std:.2g}"
+    return f"{figure(estimate.mean)} ± {estimate.std:.2g}"
 
 
 def _without(parameter: Mapping[str, Any], *names: str) -> dict[str, Any]:

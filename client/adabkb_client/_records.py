@@ -381,8 +381,8 @@ class Prediction(Record):
     feasible_probability: float | None = None
     """The probability that the point satisfies all outcome constraints; None without outcome constraints."""
     finish_probability: float | None = None
-    """The probability that a trial at the point finishes instead of failing; None while too few trials have failed to
-    learn where they do."""
+    """The probability that a trial at the point finishes instead of failing; None while there are too few failures to
+    predict where trials fail."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -602,7 +602,7 @@ class StudyInfo(StudySummary):
     failure_limit: int | None
     """The number of failed trials in a row after which the study is paused."""
     pending_limit: int | None
-    """The maximum number of trials without a result."""
+    """The maximum number of unfinished trials."""
     tags: dict[str, str]
     """The tags: name -> text."""
     model: ModelState

@@ -55,11 +55,11 @@ class EarlyStopping(TypedDict, total=False):
     metric: str | None
     """With several objectives: the one whose values are reported."""
     after_trials: int
-    """For "median" and "asha": the number of other trials that must have reached the step or the rung."""
+    """For "median" and "asha": a trial is stopped only if this many other trials have reached the step or the rung."""
     eta: int
     """For "asha": one in this many trials continues from each rung."""
     no_gain_for: int
-    """For "patience": the number of steps without an improvement after which a trial ends."""
+    """For "patience": the number of steps without an improvement after which a trial is stopped."""
     min_gain: float
     """For "patience": improvements no larger than this do not count."""
 
@@ -72,7 +72,7 @@ class MedianRule(dict[str, Any]):
     Args:
         max_steps: the number of steps of a full evaluation.
         min_steps: no trial is stopped before this step.
-        after_trials: the number of other trials that must have reported the step.
+        after_trials: a trial is stopped at a step only if this many other trials have reported the step.
         metric: with several objectives: the one whose values are reported.
     """
 
@@ -90,7 +90,7 @@ class AshaRule(dict[str, Any]):
     Args:
         max_steps: the number of steps of a full evaluation.
         min_steps: no trial is stopped before this step, which is the first rung.
-        after_trials: the number of other trials that must have reached the rung.
+        after_trials: a trial is stopped at a rung only if this many other trials have reached the rung.
         eta: one in this many trials continues from each rung. The rungs are at ``min_steps`` times the powers of
         ``eta``.
         metric: with several objectives: the one whose values are reported.
@@ -116,14 +116,14 @@ class AshaRule(dict[str, Any]):
 
 
 class PatienceRule(dict[str, Any]):
-    """Ends a trial whose value has not improved for some steps; its last value is its result:
+    """Stops a trial whose value has not improved for some steps; its last value is its result:
     ``PatienceRule(27, no_gain_for=5)``.
 
     The function reports as for ``MedianRule``, with ``trial.report(step, value)``.
 
     Args:
         max_steps: the number of steps of a full evaluation.
-        no_gain_for: the number of steps without an improvement after which a trial ends.
+        no_gain_for: the number of steps without an improvement after which a trial is stopped.
         min_steps: no trial is stopped before this step.
         min_gain: improvements no larger than this do not count.
         metric: with several objectives: the one whose values are reported.
@@ -332,7 +332,7 @@ class StudyChanges(TypedDict, total=False):
     failure_limit: SupportsIndex | None
     """The number of failed trials in a row after which the study is paused, such as ``10``."""
     pending_limit: SupportsIndex | None
-    """The maximum number of trials without a result, such as ``8``."""
+    """The maximum number of unfinished trials, such as ``8``."""
     title: str | None
     """What people call the study, such as ``"Suzuki coupling"``, instead of its id. With None, it has no title."""
     description: str | None

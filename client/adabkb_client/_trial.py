@@ -68,7 +68,14 @@ class LeasedTrial(Leased):
         self._set_here(answer)
         return answer
 
-    def report(self, step: SupportsIndex, value: SupportsFloat, *, cost: SupportsFloat | None = None) -> bool:
+    def report(
+        self,
+        step: SupportsIndex,
+        value: SupportsFloat,
+        *,
+        cost: SupportsFloat | None = None,
+        parameters: Parameters | None = None,
+    ) -> bool:
         """Report an intermediate value, and return whether the trial is stopped. If it is, end the evaluation. The
         return value of the function is then ignored, except for metrics if the rule "patience" stopped the trial.
 
@@ -78,8 +85,9 @@ class LeasedTrial(Leased):
             step: number of steps done so far; larger than in the previous report.
             value: value of the objective after this step; a finite number.
             cost: what the evaluation has cost so far, in a study with ``cost="told"``.
+            parameters: the values so far of the context parameters that are measured with the result.
         """
-        return self._study._deliver_reports(self, [report_of(step, value, cost)])
+        return self._study._deliver_reports(self, [report_of(step, value, cost, parameters)])
 
     def observe(
         self,
@@ -182,9 +190,16 @@ class AsyncLeasedTrial(Leased):
         self._set_here(answer)
         return answer
 
-    async def report(self, step: SupportsIndex, value: SupportsFloat, *, cost: SupportsFloat | None = None) -> bool:
+    async def report(
+        self,
+        step: SupportsIndex,
+        value: SupportsFloat,
+        *,
+        cost: SupportsFloat | None = None,
+        parameters: Parameters | None = None,
+    ) -> bool:
         """Report an intermediate value, and return whether the trial is stopped: see ``LeasedTrial.report``."""
-        return await self._study._deliver_reports(self, [report_of(step, value, cost)])
+        return await self._study._deliver_reports(self, [report_of(step, value, cost, parameters)])
 
     async def observe(
         self,

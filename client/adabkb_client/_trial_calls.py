@@ -427,6 +427,7 @@ class TrialCalls:
         value: SupportsFloat,
         *,
         cost: SupportsFloat | None = None,
+        parameters: Parameters | None = None,
         lease_seconds: float | None = None,
         attempt: int | None = None,
     ) -> Steps[bool]:
@@ -441,6 +442,8 @@ class TrialCalls:
             value: value of the objective after this step; a finite number.
             cost: what the attempt has cost so far, in a study with ``cost="told"``. Required if ``early_stopping``
                 compares trials.
+            parameters: the values so far of the context parameters that are measured with the result. Required if the
+                study has ``early_stopping``.
             lease_seconds: duration of the lease from now on; by default as before.
             attempt: the attempt of a trial that is given by its number; by default the current one.
 
@@ -451,19 +454,23 @@ class TrialCalls:
             Conflict: this attempt has reported another value at the step, or no longer holds the trial, or the trial
                 has ended.
         """
-        answer = yield from self.send_reports(trial, [report_of(step, value, cost)], lease_seconds, attempt)
+        answer = yield from self.send_reports(trial, [report_of(step, value, cost, parameters)], lease_seconds, attempt)
         return answer.stop
 
     def report_many(
         self,
         trial: Leased | Trial | int,
-        reports: Sequence[tuple[SupportsIndex, SupportsFloat] | tuple[SupportsIndex, SupportsFloat, SupportsFloat]],
+        reports: Sequence[
+            tuple[SupportsIndex, SupportsFloat]
+            | tuple[SupportsIndex, SupportsFloat, SupportsFloat]
+            | tuple[SupportsIndex, SupportsFloat, SupportsFloat | None, Parameters]
+        ],
         *,
         lease_seconds: float | None = None,
         attempt: int | None = None,
     ) -> Steps[bool]:
-        """Report several intermediate values of a trial, each as (step, value) or (step, value, cost): see ``report``.
-        Either all of them are stored or none."""
+        """Report several intermediate values of a trial, each as (step, value), (step, value, cost) or (step, value,
+        cost, parameters): see ``report``. Either all of them are stored or none."""
         told = [report_of(*each) for each in reports]
         return (yield from self.send_reports(trial, told, lease_seconds, attempt)).stop
 
@@ -779,16 +786,22 @@ def _point(parameters: Parameters | None) -> dict[str, Any]:
     return {} if parameters is None else {"parameters": point(parameters)}
 
 
-def report_of(step: SupportsIndex, value: SupportsFloat, cost: SupportsFloat | None = None) -> dict[str, Any]:
+def report_of(
+    step: SupportsIndex,
+    value: SupportsFloat,
+    cost: SupportsFloat | None = None,
+    parameters: Parameters | None = None,
+) -> dict[str, Any]:
     """Return a report in wire form.
 
     Raises:
         WrongResult: the step is not a whole number, or the value or the cost is not a number.
-        ValueError: the value or the cost is not finite.
+        ValueError: the value, the cost or a parameter is not finite.
+        TypeError: the parameters are not given by name.
     """
     try:
         number = index(step)
     except TypeError:
         raise WrongResult(f"step must be a whole number, not {step!r}; the step comes before the value") from None
     found = {"step": number, "value": finite("value", value, "; report a failed run with fail()")}
-    return found if cost is None else {**found, "cost": finite("cost", cost)}
+    return {**found, **({} if cost is None else {"cost": finite("cost", cost)}), **_point(parameters)}

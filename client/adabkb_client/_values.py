@@ -125,6 +125,11 @@ def titled(name: str, words: Mapping[str, Any]) -> str:
     return f"{label} [{unit}]" if unit else label
 
 
+def figure(number: float) -> str:
+    """Return a number with up to six significant digits, as the web interface shows values."""
+    return f"{number:.6g}"
+
+
 def difference(value: float) -> str:
     """Return a difference, such as a gap, with two significant digits; with three if it needs an exponent."""
     if value == 0.0:

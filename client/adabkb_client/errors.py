@@ -1,23 +1,23 @@
 """The exceptions of this client.
 
 AdaBKBError
-├── ConnectionFailed          no answer arrived in spite of retries
+├── ConnectionFailed          no response arrived in spite of retries
 │   └── ResultKept            the result is kept on disk, and is sent later
-├── UnexpectedAnswer          the answer is not from this API
+├── UnexpectedAnswer          the response is not from this API
 ├── NoTrialAvailable          nothing to evaluate now: see ``reason`` and ``retry_after``
 │   └── StudyComplete         nothing to evaluate now or later
-├── WrongFunction             the function cannot be called as required (also a TypeError)
-├── WrongResult               a value is not a result of the study (also a TypeError)
+├── WrongFunction             a function that you passed has the wrong arguments (also a TypeError)
+├── WrongResult               a value is not valid in a result (also a TypeError)
 ├── NotFinite                 a number is infinite or NaN (also a ValueError)
 ├── WorkerDied                a worker process of a run crashed in the middle of an evaluation
-├── WorkerLost                a worker process was killed, or a cluster lost its process or node
+├── WorkerLost                a worker process was killed, or a cluster lost the worker's process or node
 └── APIError                  the server refused: ``status``, ``code``, ``detail``, ``pointers``
     ├── Unauthorized          401, 403
     ├── NotFound              404
     ├── Conflict              409: contradicts what is stored
     ├── PreconditionFailed    412: the study changed meanwhile
     ├── Invalid               400, 413, 415, 422: ``pointers`` says which field and why
-    └── Unavailable           429, 502, 503, 504: busy for longer than the client retries
+    └── Unavailable           429, 502, 503, 504, and other errors that a retry may solve
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,27 +29,29 @@ class AdaBKBError(Exception):
 
 
 class ConnectionFailed(AdaBKBError):
-    """No answer from the server. It is unknown whether the request was performed."""
+    """No response from the server. It is unknown whether the request was performed."""
 
 
 class ResultKept(ConnectionFailed):
-    """A result could not be delivered. It is kept on disk, and sent when the server next answers a client on this
+    """A result could not be delivered. It is kept on disk, and sent when the server next responds to a client on this
     machine."""
 
 
 class UnexpectedAnswer(AdaBKBError):
-    """The answer is not from this API, but from a proxy, another service or an incompatible version."""
+    """The response is not from this API, but from a proxy, another service or an incompatible version."""
 
 
 class NoTrialAvailable(AdaBKBError):
     """There is no trial to evaluate now.
 
-    ``reason`` is "budget", "exhausted", "no_gain" or "gain_unlikely" (all trials of the budget or all points of a
-    finite space were issued, or a stop rule applies, but results are pending), "fixed_exhausted" (all points with these
-    values of ``fixed`` and ``context`` were issued), "no_plate_left" (the request needs a new plate, and the budget
-    allows none), "pending_limit", "paused", "failures" (the study was paused after too many failures in a row), or
-    "plate_full" (the plate is full, and the next request begins a new one). ``retry_after`` is the number of seconds to
-    wait before the next request.
+    ``retry_after`` is the number of seconds to wait before the next request. ``reason`` is one of:
+
+    * "budget", "exhausted", "no_gain", "gain_unlikely": the study issues no new points, but results are pending;
+    * "fixed_exhausted": all points with these values of ``fixed`` and ``context`` were issued;
+    * "no_plate_left": the request needs a new plate, and the budget allows none;
+    * "pending_limit": the study has as many unfinished trials as it allows;
+    * "paused", "failures": the study was paused by a user, or after too many failures in a row;
+    * "plate_full": the plate is full, and the next request begins a new one.
     """
 
     explanations: ClassVar[Mapping[str, str]] = {
@@ -61,9 +63,9 @@ class NoTrialAvailable(AdaBKBError):
         "no_gain": "its last results were no better, so it ends unless a pending result is better",
         "gain_unlikely": "according to the model, further trials gain little, so it ends unless a pending result "
         "changes that",
-        "pending_limit": "the number of trials without a result is at its pending_limit",
+        "pending_limit": "it has as many unfinished trials as its pending_limit allows; report or release one first",
         "paused": "it is paused; resume it with study.resume()",
-        "plate_full": "the plate is full; ask again, which begins a new one",
+        "plate_full": "the plate is full; call suggest again to begin a new one",
         "failures": "it was paused because failure_limit trials in a row failed; see the reasons in "
         'study.trials("failed"), remove the cause, then call study.retry_failed() and study.resume()',
     }
@@ -89,15 +91,15 @@ class StudyComplete(NoTrialAvailable):
 
 
 class WrongFunction(AdaBKBError, TypeError):
-    """A function of the program cannot be called as required."""
+    """A function that you passed has the wrong arguments or kind, or an objective requests no parameter."""
 
 
 class WrongResult(AdaBKBError, TypeError):
-    """A value of the program is not a valid result of the study: a programming error."""
+    """A value that you passed, or that your function returned, is not valid in a result: a programming error."""
 
 
 class NotFinite(AdaBKBError, ValueError):
-    """A number is infinite or NaN. As the result of a trial, it fails the trial, and the run continues, since a
+    """A number is infinite or NaN. If a function returns such a result, its trial fails and the run continues, since
     training may diverge."""
 
 
@@ -107,8 +109,8 @@ class WorkerDied(AdaBKBError):
 
 
 class WorkerLost(AdaBKBError):
-    """The worker process that evaluated a trial was killed, or the cluster of ``study.run(..., engine=...)`` lost its
-    process or node.
+    """The worker process that evaluated a trial was killed, or the cluster of ``study.run(..., engine=...)`` lost the
+    worker's process or node.
 
     The trial is released, and issued again before any new point.
     """
@@ -118,7 +120,7 @@ class APIError(AdaBKBError):
     """The server refused a request (an RFC 9457 problem).
 
     ``pointers`` maps JSON pointers into the request's body to errors; the text of the exception names the arguments
-    instead. ``problem`` is the whole document, empty if the answer is not from this API.
+    instead. ``problem`` is the whole document, empty if the response is not from this API.
 
     Args:
         status: the status of the response.
@@ -127,7 +129,7 @@ class APIError(AdaBKBError):
         request_id: the id of the request in the server's log.
         pointers: the errors in the body, by JSON pointer.
         names: the parameters of the search space in order, since pointers have only their positions.
-        retry_after: the server's advice in seconds.
+        retry_after: the number of seconds to wait before a retry, from the header Retry-After; None without one.
     """
 
     def __init__(
@@ -192,18 +194,18 @@ class Unavailable(APIError):
 
 _REMEDIES = {
     "unauthorized": "Give a valid token: Client(token=...), or ADABKB_TOKEN in the environment.",
-    "forbidden": 'Use a token with this right, or ask the study\'s owner: study.share(user, "work").',
-    "not_owner": "No share gives this right. Ask the owner (study.access().owner) to do it, or to give you the study: "
-    "study.give(user).",
+    "forbidden": 'Use a token with this scope, or ask the study\'s owner to call study.share(user, "work").',
+    "not_owner": "No share gives this right. Ask the owner (study.access().owner) to do it, or to call "
+    "study.give(user), which gives you the study.",
     "deletion_not_found": "client.trash() lists the studies that can be restored.",
     "study_not_found": "client.studies() lists the existing studies; client.create_study() creates one.",
     "trial_not_found": "study.trials() lists the existing trials.",
     "observation_not_found": "study.observations() lists the existing observations.",
-    "study_exists": "client.study(id) opens the existing study, study.update(parameters=...) edits its space; a "
+    "study_exists": "client.study(id) opens the existing study, and study.update(parameters=...) edits its space. A "
     "different definition needs another id.",
     "id_taken": "Give another id, such as one that begins with the name of your group.",
-    "result_conflict": "study.correct(seq, value) replaces a stored value, study.retry(trial) issues a failed trial "
-    "again.",
+    "result_conflict": "study.correct(seq, value) replaces a stored value, and study.retry(trial) issues a failed "
+    "trial again.",
     "report_conflict": "Reports cannot be corrected; study.release(trial) restarts the trial with a new curve.",
     "trial_finished": "study.exclude(seq) excludes a wrong result.",
     "lease_lost": "Stop evaluating it; study.suggest() leases another trial.",

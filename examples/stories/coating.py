@@ -1,4 +1,4 @@
-"""Find the formula of a hard coating, with eight panels in each oven load.
+"""Find the recipe of a hard coating, with eight panels in each oven load.
 
 python examples/stories/coating.py [plates]
 """
@@ -45,7 +45,7 @@ class Laboratory:
         self._random = np.random.default_rng(seed)
         self._offsets: dict[int, float] = {}
         self.coated_twice: int | None = None
-        """The trial whose panel the robot has coated twice."""
+        """The trial whose panel was coated twice."""
 
     def measure(self, number: int, plate: int, parameters: Mapping[str, Any]) -> float:
         """Return the hardness that is measured in a trial of a plate."""
@@ -87,7 +87,7 @@ def main(client: Client, plates: int) -> Study:
     assert model is not None
     print("Recommended:", {name: round(value, 1) for name, value in model.parameters.items()})
     print(f"Hardness on a plate without an offset: {model.mean:.1f} ± {model.std:.1f}")
-    print(f"By the formula: {hardness(**model.parameters):.1f}")
+    print(f"Hardness according to the simulation: {hardness(**model.parameters):.1f}")
     return study
 
 

@@ -270,7 +270,7 @@ def _inference(settings: Settings, database: Database, charge: Charge) -> Infere
         charge=charge,
         memory_megabytes=settings.model_process_megabytes,
         decision_seconds=settings.decision_seconds,
-        stop_seconds=settings.stop_seconds,
+        stop_seconds=settings.model_stop_seconds,
         supervision=Supervision(settings.model_restart_seconds, settings.model_down_seconds),
     )
 

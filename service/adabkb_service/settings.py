@@ -161,7 +161,7 @@ class Settings(BaseSettings):
     contention_seconds: float = Field(
         5.0, gt=0, description="seconds for which a transaction is retried while other servers commit first"
     )
-    stop_seconds: float = Field(
+    model_stop_seconds: float = Field(
         5.0, gt=0, description="seconds that model processes may take to end when the server stops"
     )
     holder_seconds: float = Field(

@@ -1,4 +1,4 @@
-"""Define-by-run: the objective defines the space of a study by calls of ``trial.suggest_float`` and similar methods.
+"""Define-by-run: the objective defines the search space by calling ``trial.suggest_float`` and similar methods.
 
 A parameter that the study lacks is added to its space, by an edit that gives existing trials a default value. If
 the value of another parameter separates the trials that request the new parameter from the others, the new one gets a
@@ -24,13 +24,13 @@ from adabkb_client._values import plain
 from adabkb_client.errors import Conflict, Invalid, NotFound, WrongFunction
 
 MAX_VALUES = 16
-"""The maximum number of values of an integer parameter on which others may depend."""
+"""The maximum number of values of an integer parameter that can be the parent of a condition."""
 
 _editing = threading.Lock()
 """Held while a thread of this process reads the space and edits it."""
 
 Objective = Callable[["AskingTrial"], Any]
-"""Takes a trial, from which it requests its parameters, and returns what a function of ``Study.run`` returns."""
+"""A function that requests its parameters from a trial, and returns what a function of ``Study.run`` returns."""
 
 
 class FirstParameter(BaseException):
@@ -84,9 +84,9 @@ class Suggestions:
 
 
 class AskingTrial(Suggestions):
-    """A leased trial, in the form that an objective of ``optimize`` uses to request its parameters.
+    """The trial that ``optimize`` passes to an objective, which requests its parameters from it.
 
-    With ``def objective(trial: AskingTrial)``, editors complete its methods.
+    Annotate the argument, ``def objective(trial: AskingTrial)``, for code completion in an editor.
     """
 
     def __init__(self, leased: LeasedTrial, space: "Space") -> None:
@@ -116,9 +116,16 @@ class AskingTrial(Suggestions):
         """Set an attribute of the trial: see ``Study.annotate``."""
         self._leased.annotate({name: value})
 
-    def report(self, value: SupportsFloat, step: int, *, cost: SupportsFloat | None = None) -> None:
+    def report(
+        self,
+        value: SupportsFloat,
+        step: int,
+        *,
+        cost: SupportsFloat | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
         """Report an intermediate value: see ``Study.report``."""
-        self._leased.report(step, value, cost=cost)
+        self._leased.report(step, value, cost=cost, parameters=parameters)
 
     def should_prune(self) -> bool:
         """Whether the study's ``early_stopping`` has stopped the trial at the last report."""
@@ -137,7 +144,7 @@ class Space:
     study: Study
     info: StudyInfo | None = None
     independent: set[str] = field(default_factory=set)
-    """Parameters without a condition."""
+    """Parameters that some trial did not request, and for which no condition was found. They are not examined again."""
 
     def value(self, leased: LeasedTrial, asked: Mapping[str, Any], name: str, parameter: Parameter) -> Any:
         """Return the value of a parameter in a trial. If the trial has none, or the parameter's condition does not hold
@@ -145,7 +152,7 @@ class Space:
 
         Args:
             leased: the trial.
-            asked: the parameters that the trial has requested before.
+            asked: the parameters that the trial has requested so far.
             name: the name of the parameter.
             parameter: its declaration.
 
@@ -172,8 +179,8 @@ class Space:
             return default
 
     def evaluated(self, leased: LeasedTrial, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the point that a trial has evaluated, without the parameters that it did not request. These get a
-        condition, if one is found."""
+        """Return the point that a trial has evaluated: the parameters that it requested, and the other active ones.
+        First add a condition to each active parameter that it did not request, if one is found."""
         with _editing:
             if next(self._unasked(asked), None) is not None:
                 self.info = self.study.info()
@@ -206,11 +213,11 @@ class Space:
         Args:
             leased: the trial.
             asked: the parameters that it has requested.
-            lacking: a parameter that this trial lacks and others have; None for one that only this trial has.
+            lacking: a parameter that this trial did not request; None for a new one, which only this trial requests.
         """
         others = [each.parameters for each in self.study.observations() if each.trial != leased.number]
         known = {} if lacking is None else self._known(lacking) or {}
-        # A point that did not request the parameter may have been completed with the default.
+        # The result of a trial that did not request the parameter may contain the default.
         unknown = self.info.defaults.get(lacking) if self.info is not None and lacking is not None else None
         for parent in self._parents(asked):
             name, value = parent["name"], asked[parent["name"]]
@@ -225,8 +232,8 @@ class Space:
         return None
 
     def _parents(self, asked: Iterable[str]) -> list[dict[str, Any]]:
-        """Return the parameters on which others may depend, the most likely first: choices, then integers with few
-        values, most recently requested first."""
+        """Return the parameters that can be parents of a condition: choices, then integers with few values, each most
+        recently requested first."""
         names = list(asked)[::-1]
         found = [each for each in map(self._known, names) if each is not None and _values(each)]
         return sorted(found, key=lambda each: each["kind"] == "int")
@@ -236,8 +243,8 @@ class Space:
             self.info = self.study._edit_space([parameter], defaults)
         except Invalid as refused:
             refused.add_note(
-                f"The objective asks for {parameter['name']!r}, which the study does not have, and its space cannot "
-                "be edited: declare all parameters in create_study(...)."
+                f"The server refused to add or change {parameter['name']!r}, whose declaration or condition follows "
+                "from the objective. Declare all parameters, with their conditions (when), in create_study(...)."
             )
             raise
 
@@ -263,17 +270,17 @@ class Asking:
 
 
 def first_parameter(objective: Objective) -> dict[str, Parameter]:
-    """Return the first parameter that an objective requests, by running it until then.
+    """Run an objective until it requests its first parameter, and return this parameter.
 
     Raises:
         TypeError: it requests none.
     """
     try:
-        objective(Suggestions())  # type: ignore[arg-type]  # it has the first methods of a trial
+        objective(Suggestions())  # type: ignore[arg-type]  # the objective may call no other methods before
     except FirstParameter as found:
         return found.parameters
     raise WrongFunction(
-        "the objective asks for no parameter: it must call trial.suggest_float, suggest_int or suggest_categorical "
+        "the objective requests no parameter: it must call trial.suggest_float, suggest_int or suggest_categorical "
         "before any other method of the trial"
     )
 
@@ -291,7 +298,7 @@ def _check(name: str, asked: Parameter, known: Mapping[str, Any]) -> None:
         )
     if not fits:
         raise ValueError(
-            f"trial.suggest_...({name!r}): the objective asks for {asked!r}, but the study has {_described(known)}. "
+            f"trial.suggest_...({name!r}): the objective requests {asked!r}, but the study has {_described(known)}. "
             f"If the range has changed permanently, edit it: study.update(parameters={{{name!r}: {asked!r}}}); if it "
             "changes from trial to trial, give each range its own name."
         )
@@ -299,8 +306,11 @@ def _check(name: str, asked: Parameter, known: Mapping[str, Any]) -> None:
 
 def _described(known: Mapping[str, Any]) -> str:
     if "low" in known:
-        return f"{known['kind']} from {known['low']} to {known['high']}, scale {known.get('scale', 'linear')}"
-    return f"{known['kind']} of {known.get('choices', known.get('values', known.get('value')))}"
+        kind = "an int" if known["kind"] == "int" else f"a {known['kind']}"
+        return f"{kind} from {known['low']} to {known['high']} on a {known.get('scale', 'linear')} scale"
+    if known["kind"] == "fixed":
+        return f"the fixed value {known['value']!r}"
+    return f"the choices {list(known.get('choices', known.get('values', (False, True))))}"
 
 
 def _middle(parameter: Parameter) -> Any:
@@ -318,14 +328,15 @@ def _middle(parameter: Parameter) -> Any:
 
 
 def _values(parameter: Mapping[str, Any]) -> list[Any]:
-    """Return the values of a parameter on which others may depend; empty for other parameters."""
+    """Return the values of a parameter that can be the parent of a condition; empty for other parameters."""
     match parameter["kind"]:
         case "categorical":
             return list(parameter["choices"])
         case "bool":
             return [False, True]
-        case "int" if parameter["high"] - parameter["low"] < MAX_VALUES:
-            return list(range(parameter["low"], parameter["high"] + 1, parameter.get("step") or 1))
+        case "int":
+            values = range(parameter["low"], parameter["high"] + 1, parameter.get("step") or 1)
+            return list(values) if len(values) <= MAX_VALUES else []
         case _:
             return []
 
@@ -347,12 +358,13 @@ def _is_active(known: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
 
 
 def _holds(values: Iterable[Any], value: Any) -> bool:
-    """Return whether a value is among others, where True differs from 1."""
+    """Return whether ``values`` contain ``value``. True and 1 are different values."""
     return any(each == value and isinstance(each, bool) == isinstance(value, bool) for each in values)
 
 
 def prepare(study: StudyCalls, definition: Mapping[str, Any], objective: Objective) -> Steps[None]:
-    """Create the study of a definition, with the first parameter that the objective requests, or open it if it exists.
+    """Create a study with this definition and the first parameter that the objective requests. If the study exists,
+    open it.
 
     Raises:
         Conflict: it exists with another definition.

@@ -12,6 +12,7 @@ from typing import NamedTuple, Self
 from adabkb_client._console import bar
 from adabkb_client._log import lines_on_standard_error, log
 from adabkb_client._records import StudySummary, Trial
+from adabkb_client._values import figure
 from adabkb_client.errors import NoTrialAvailable
 
 LOOK_EVERY = 30.0
@@ -82,9 +83,9 @@ class Progress:
         self.show(study_progress)
         total = "finished" if self._budget is None else f"of {self._budget}"
         if value is None:
-            told = ", ".join(f"{name} {each:.6g}" for name, each in (metrics or {}).items())
+            told = ", ".join(f"{name} {figure(each)}" for name, each in (metrics or {}).items())
         else:
-            told = f"{value:.6g}, best {_best(study_progress)}"
+            told = f"{figure(value)}, best {_best(study_progress)}"
         log.info("trial %d: %s, %d %s", number, told, study_progress.finished, total)
 
     def is_due(self) -> bool:
@@ -119,4 +120,4 @@ def _holders(active: Sequence[Trial]) -> str:
 
 
 def _best(study_progress: StudyProgress) -> str:
-    return "none" if study_progress.best is None else f"{study_progress.best:.6g}"
+    return "none" if study_progress.best is None else figure(study_progress.best)

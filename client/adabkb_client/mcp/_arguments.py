@@ -362,14 +362,15 @@ class EarlyStopping(Part):
 
     rule: Literal["median", "asha", "patience"]
     max_steps: Annotated[Steps, Field(description="number of steps of a full evaluation")]
-    min_steps: Annotated[Steps | None, Field(description="steps that every trial may take; 1 if absent")] = None
+    min_steps: Annotated[Steps | None, Field(description="no trial is stopped before this step; 1 if absent")] = None
     metric: Annotated[
         str | None, Field(description="with several objectives, required: the one whose values are reported")
     ] = None
     no_gain_for: Annotated[
         Steps | None,
         Field(
-            description="patience, which requires it: number of steps without an improvement after which a trial ends"
+            description="patience, which requires it: number of steps without an improvement after which a trial is "
+            "stopped"
         ),
     ] = None
     min_gain: Annotated[
@@ -378,8 +379,8 @@ class EarlyStopping(Part):
     after_trials: Annotated[
         Count | None,
         Field(
-            description="number of other trials that must have reached the step (median; 5 if absent) or the rung "
-            "(asha; 1 if absent)"
+            description="a trial is stopped only if this many other trials have reached the step (median; 5 if absent) "
+            "or the rung (asha; 1 if absent)"
         ),
     ] = None
     eta: Annotated[

@@ -9,7 +9,7 @@ from typing import Any
 from adabkb_client._calls import Steps, read_trial
 from adabkb_client._records import Best, Recommendation, StudyInfo, Trial, decode
 from adabkb_client._study_calls import StudyCalls
-from adabkb_client._values import difference
+from adabkb_client._values import difference, figure
 from adabkb_client.mcp._answers import info as described
 
 LAST = 10
@@ -132,7 +132,7 @@ def _best(best: Best | None) -> str:
         return "None yet, or there are several objectives."
     beyond = "" if best.feasible is not False else " It violates the outcome constraints."
     metrics = f", metrics {code(dict(best.metrics))}" if best.metrics else ""
-    return f"{best.value:.6g} at {code(dict(best.parameters))}{metrics}.{beyond}"
+    return f"{figure(best.value)} at {code(dict(best.parameters))}{metrics}.{beyond}"
 
 
 def _recommendation(found: Recommendation) -> str:
@@ -145,12 +145,12 @@ def _recommendation(found: Recommendation) -> str:
     why = REASONS.get(found.reason or "", "")
     if found.model is None:
         return f"None according to the model. {why}".rstrip()
-    point = f"By the model: {found.model.mean:.6g} ± {found.model.std:.2g} at {code(dict(found.model.parameters))}."
+    point = f"By the model: {figure(found.model.mean)} ± {found.model.std:.2g} at {code(dict(found.model.parameters))}."
     return f"{point} {why}".rstrip()
 
 
 def _trial(trial: Trial) -> Sequence[str]:
-    result = "" if trial.value is None else f"{trial.value:.6g}"
+    result = "" if trial.value is None else figure(trial.value)
     if trial.metrics:
         result = f"{result} {code(dict(trial.metrics))}".strip()
     return [str(trial.number), trial.state, code(dict(trial.parameters)), result]

@@ -162,7 +162,7 @@ class Changing:
             Field(min_length=2, max_length=4, description="two to four in place of direction"),
         ] = None,
         metrics: Annotated[
-            list[str] | None, Field(description="metrics that each result has in addition to its value, by name")
+            list[str] | None, Field(description="names of the metrics that each result has in addition to its value")
         ] = None,
         outcome_constraints: Annotated[
             list[definition.OutcomeConstraint] | None, Field(description="bounds that metrics must satisfy")
@@ -192,7 +192,7 @@ class Changing:
         ] = None,
         tolerance: Annotated[
             definition.NotNegative | None,
-            Field(description="the study ends once its gap is at most this, in the units of the objective"),
+            Field(description="the study is complete when its gap is at most this, in the units of the objective"),
         ] = None,
         stop: definition.Stop | None = None,
         early_stopping: definition.EarlyStopping | None = None,
@@ -216,7 +216,7 @@ class Changing:
         robust: Annotated[
             bool | None,
             Field(
-                description="true: results that the others contradict get less weight, and their points are repeated"
+                description="true: results that other results contradict get less weight, and their points are repeated"
             ),
         ] = None,
         transfer_from: Annotated[
@@ -238,7 +238,7 @@ class Changing:
             Field(description="failed trials in a row after which the study is paused, or none; 10 if absent"),
         ] = None,
         pending_limit: Annotated[
-            definition.Count | None, Field(description="maximum number of trials without a result; none if absent")
+            definition.Count | None, Field(description="maximum number of unfinished trials; none if absent")
         ] = None,
         algorithm: Annotated[
             Point | None,
@@ -252,7 +252,9 @@ class Changing:
         ] = None,
         title: Annotated[str | None, Field(description="what people call the study; its id if absent")] = None,
         description: Annotated[str | None, Field(description="what the study is about, for people")] = None,
-        tags: Annotated[dict[str, str] | None, Field(description="texts by name, for people")] = None,
+        tags: Annotated[
+            dict[str, str] | None, Field(description="names with values by which studies can be found")
+        ] = None,
         key: Key = None,
     ) -> answers.InfoAnswer:
         """Create a study: a search for the best values of parameters by few evaluations. Give only what you know; there
@@ -324,7 +326,7 @@ class Changing:
             float, Field(ge=0, description="standard deviation of a result from now on; 0 if results are exact")
         ] = KEPT,
         per_cost: Annotated[bool, Field(description="suggest by expected gain per cost, in a study with costs")] = KEPT,
-        robust: Annotated[bool, Field(description="give less weight to results that others contradict")] = KEPT,
+        robust: Annotated[bool, Field(description="give less weight to results that other results contradict")] = KEPT,
         key: Key = None,
     ) -> answers.InfoAnswer:
         """Change the mixtures, the prior, the baseline, the bounds of metrics, early stopping, noise_std, per_cost or
@@ -514,11 +516,15 @@ class Changing:
         cost: Annotated[
             Number | None, Field(description="cost of the trial so far; for a study with cost told")
         ] = None,
+        parameters: Annotated[
+            Point | None, Field(description="values so far of the parameters that are named in to_measure")
+        ] = None,
         key: Key = None,
     ) -> answers.ReportAnswer:
         """Report an intermediate value of a trial, such as the loss after an epoch. It renews the lease. If stop is
         true, end the evaluation; it then needs no result."""
-        found = await self._perform(StudyCalls(study).send_reports(trial, [report_of(step, value, cost)]), context, key)
+        told = report_of(step, value, cost, parameters)
+        found = await self._perform(StudyCalls(study).send_reports(trial, [told]), context, key)
         answer: answers.ReportAnswer = {"stop": found.stop, "trial": answers.trial(found.trial)}
         if found.reason is not None:
             answer["reason"] = found.reason

@@ -1,4 +1,4 @@
-"""The figures of ``study.plot``, drawn with matplotlib from answers of the API."""
+"""The figures of ``study.plot``, drawn with matplotlib from API responses."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast

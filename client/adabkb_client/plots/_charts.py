@@ -1,4 +1,4 @@
-"""The charts of a study, drawn from answers of the API."""
+"""The charts of a study, drawn from API responses."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
@@ -32,7 +32,7 @@ from adabkb_client.plots._axes import (
 
 
 def history(info: StudyInfo, observations: Sequence[Observation], figure: FigureBase | None) -> FigureBase:
-    """Draw the value of each observation against its number; those that do not count are crosses."""
+    """Draw the value of each result against its number; excluded ones and those outside of the space are crosses."""
     figure = canvas(figure, 6.4, 3.6)
     axes = figure.add_subplot()
     counted = [each for each in observations if each.counts]
@@ -46,7 +46,7 @@ def history(info: StudyInfo, observations: Sequence[Observation], figure: Figure
         axes.plot(*crosses, "x", ms=5, color="0.6", label=", ".join(sorted(names)))
     better = min if info.direction == "minimize" else max
     axes.step(places, list(accumulate(values, better)), where="post", color="tab:red", label="best so far")
-    axes.set(xlabel="observation", ylabel=f"{literally(title(info))} ({info.direction})", title=label(info.id))
+    axes.set(xlabel="number of the result", ylabel=f"{literally(title(info))} ({info.direction})", title=label(info.id))
     axes.legend()
     return figure
 
@@ -104,7 +104,7 @@ def slices(
         having = [each for each in observations if scale.name in each.parameters]  # not where it is inactive
         places = [scale.position(each.parameters[scale.name]) for each in having]
         values = numbers(each.value for each in having)
-        dots(axes, places, values, "results (anywhere)")
+        dots(axes, places, values, "results (other parameters may differ)")
         axes.set_ylim(_limits([*values, *numbers(each.mean for each in cut.predictions)]))
         scale.draw(axes, "x")
         axes.set_ylabel(literally(title(info)))
@@ -141,7 +141,8 @@ def contour(
 
 
 def _limits(values: Sequence[float]) -> tuple[float, float]:
-    """Return the range of values with a margin of a quarter, since very wide intervals would hide everything else."""
+    """Return limits of an axis: the range of values with a margin of a quarter of it. Leave out the ends of intervals,
+    since very wide intervals would hide everything else."""
     low, high = min(values), max(values)
     margin = (high - low) / 4 or abs(high) / 4 or 1.0
     return low - margin, high + margin
@@ -149,16 +150,17 @@ def _limits(values: Sequence[float]) -> tuple[float, float]:
 
 def _line(info: StudyInfo, axes: Axes, scale: Scale, cut: Slice) -> None:
     """Draw the mean as a line within a band, or, for choices, as points with error bars."""
+    band = "90% interval" if info.algorithm.get("profile") == "auto" else "confidence bounds"
     places, found = scale.positions(cut.axes[0].values), cut.predictions
     means, lows, highs = (within(info, (getattr(it, name) for it in found)) for name in ("mean", "lcb", "ucb"))
     if scale.is_numeric:
-        axes.fill_between(places, lows, highs, alpha=0.25, color="tab:blue", linewidth=0, label="interval")
+        axes.fill_between(places, lows, highs, alpha=0.25, color="tab:blue", linewidth=0, label=band)
         axes.plot(places, means, color="tab:blue", label="posterior mean")
         return
     below = [mean - low for mean, low in zip(means, lows, strict=True)]
     above = [high - mean for mean, high in zip(means, highs, strict=True)]
     axes.errorbar(
-        places, means, [below, above], fmt="_", ms=14, color="tab:blue", capsize=4, label="posterior mean, interval"
+        places, means, [below, above], fmt="_", ms=14, color="tab:blue", capsize=4, label=f"posterior mean, {band}"
     )
 
 
@@ -263,7 +265,7 @@ def leaves(
         others: the other parameters.
         cells: the leaves and pruned cells.
         through: the point.
-        is_recommended: whether to mark the point.
+        is_recommended: whether the point is recommended; it is then marked in a plot of two parameters.
         figure: the figure to draw on; None for a new one.
     """
     drawable = [cell for cell in cells if all(scale.name in cell["low"] for scale in drawn)]

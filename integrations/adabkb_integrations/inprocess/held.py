@@ -50,7 +50,7 @@ def assumed(domain: Domain, names: Collection[str], trials: Sequence[Evaluated])
         names: the parameters.
         trials: the finished trials.
     """
-    results = [trial for trial in trials if trial.state == "completed"][: -engine.LATEST - 1 : -1]
+    results = [trial for trial in trials if trial.has_result][: -engine.LATEST - 1 : -1]
     points = [domain.known("parameters", trial.parameters) for trial in results]
     return engine.assumed(domain.space.axes, names, points)
 

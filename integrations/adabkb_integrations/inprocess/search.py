@@ -248,7 +248,7 @@ class Search:
         self._in_context = tuple(name for name, each in space.items() if getattr(each, "context", False) == "measured")
         """The context parameters that are measured with the result."""
         _check_in_context(self._in_context, space, self._domain)
-        _check_rule(early_stopping, self._in_context, pass_trial=pass_trial)
+        _check_rule(early_stopping, pass_trial=pass_trial)
         self._plates = filling(plates, self._domain, space, mixtures, most)
         self._context, self._fixed = context, fixed
         self._since_best = 0
@@ -320,7 +320,7 @@ class Search:
 
     def _latest_context(self) -> dict[str, Any]:
         """Return the engine's values of the context parameters in the last result; empty without any."""
-        results = [trial for trial in self.trials if trial.state == "completed"]
+        results = [trial for trial in self.trials if trial.has_result]
         if not self._domain.space.context or not results:
             return {}
         point = self._domain.space.nearest(self._domain.known("parameters", results[-1].parameters))
@@ -371,7 +371,8 @@ class Search:
         number, started = len(self.trials) + 1, time.perf_counter()
         given = {name: value for name, value in parameters.items() if name not in self._in_context}
         judged = partial(self._judged, self._place(parameters, plate))
-        trial = RunningTrial(number, given, self._rule, judged, tells_cost=self._measured.cost == "told")
+        tells_cost = self._measured.cost == "told"
+        trial = RunningTrial(number, given, self._rule, judged, tells_cost=tells_cost, measured=self._measured_so_far)
         try:
             returned = self._function(trial) if self._evaluation.pass_trial else self._function(**given)
             seconds = time.perf_counter() - started
@@ -434,8 +435,28 @@ class Search:
         return point
 
     def _place(self, parameters: Mapping[str, Any], plate: int | None) -> tuple[Any, ...]:
-        """Return the plate and the context of a trial, which early stopping compares only with the same ones."""
-        return plate, *(parameters[name] for name in sorted(self._domain.space.context))
+        """Return the plate and the context of a trial, which early stopping compares only with the same ones. Context
+        that is measured with the result is not compared."""
+        return plate, *(parameters[name] for name in sorted(self._domain.space.context - set(self._in_context)))
+
+    def _measured_so_far(self, given: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """Return the values in a report of the context parameters that are measured with the result.
+
+        Raises:
+            WrongResult: a value is missing, not valid or not expected.
+        """
+        found = dict(given or {})
+        if missing := [name for name in self._in_context if name not in found]:
+            raise WrongResult(f"parameters[{missing[0]!r}] is missing: the value so far, as for the result")
+        if others := [name for name in found if name not in self._in_context]:
+            raise WrongResult(f"parameters[{others[0]!r}] is not measured with the result; leave it out")
+        try:
+            known = self._domain.known("parameters", found)
+        except ValueError as error:
+            raise WrongResult(str(error)) from None
+        for name, problem in self._domain.space.problems(known, partial=True, is_measured=True).items():
+            raise WrongResult(f"parameters[{name!r}] {problem}")
+        return found
 
     def _judged(self, place: tuple[Any, ...], number: int, before: int, curve: Curve) -> Stopped | None:
         """Return why a trial is stopped after its last report; None if it continues."""
@@ -470,7 +491,8 @@ class Search:
         assert self._rule is not None, "the search has a rule"
         cost = trial._cost if self._measured.cost == "told" else max(seconds, SHORTEST)
         costs = {} if self._measured.cost is None or cost is None else {COST: cost}
-        found = Evaluated(trial.number, dict(trial.parameters), "stopped", reason=stopped.reason)
+        parameters = {**trial.parameters, **trial._measured}
+        found = Evaluated(trial.number, parameters, "stopped", reason=stopped.reason)
         if stopped.estimate is not None:
             self._spent_on_stopped += costs.get(COST, 0.0)
             found = replace(found, estimate=stopped.estimate)
@@ -500,7 +522,7 @@ class Search:
 
     def _take_in(self, trial: Evaluated, point: Array, suggested: Mapping[str, Any]) -> None:
         position: Position = tuple(point.tolist())
-        if trial.parameters != suggested and trial.state == "completed":
+        if trial.parameters != suggested and trial.state != "failed":
             at = self._domain.space.encode(self._domain.known("parameters", trial.parameters))
             self._moved += [position] if tuple(at.tolist()) != position else []
             position = tuple(at.tolist())
@@ -605,14 +627,9 @@ def _check_in_context(names: Sequence[str], space: Mapping[str, Parameter], doma
             raise ValueError(f"{name} is measured with the result, so no constraint can name it")
 
 
-def _check_rule(rule: Mapping[str, Any] | None, in_context: Sequence[str], *, pass_trial: bool) -> None:
+def _check_rule(rule: Mapping[str, Any] | None, *, pass_trial: bool) -> None:
     if rule is not None and not pass_trial:
         raise ValueError("early_stopping also needs pass_trial=True, so that the function can call trial.report")
-    if rule is not None and in_context:
-        raise ValueError(
-            f"early_stopping cannot be combined with {in_context[0]}, which is measured with the result, since a "
-            "stopped trial has no measured value"
-        )
 
 
 def _check_baseline(baseline: Mapping[str, Any], measured: Measurements, *, has_model: bool) -> None:

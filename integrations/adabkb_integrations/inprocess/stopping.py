@@ -95,15 +95,19 @@ class RunningTrial:
         judged: Callable[[int, int, Curve], Stopped | None],
         *,
         tells_cost: bool,
+        measured: Callable[[Mapping[str, Any] | None], Mapping[str, Any]],
     ) -> None:
         self._number = number
         self._parameters = parameters
         self._rule = rule
         self._judged = judged
         self._tells_cost = tells_cost
+        self._checked_values = measured
         self._curve: Curve | None = None
         self._stopped: Stopped | None = None
         self._cost: float | None = None
+        self._measured: Mapping[str, Any] = {}
+        """The last reported values of the context parameters that are measured with the result."""
 
     def __repr__(self) -> str:
         return f"<RunningTrial {self.number}: {dict(self.parameters)}>"
@@ -123,7 +127,14 @@ class RunningTrial:
         """Whether the search has stopped the trial, which then needs no result."""
         return self._stopped is not None
 
-    def report(self, step: SupportsIndex, value: SupportsFloat, *, cost: SupportsFloat | None = None) -> bool:
+    def report(
+        self,
+        step: SupportsIndex,
+        value: SupportsFloat,
+        *,
+        cost: SupportsFloat | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> bool:
         """Report an intermediate value, and return whether the trial is stopped. If it is, end the evaluation. The
         return value of the function is then ignored, except for metrics if the rule "patience" stopped the trial.
 
@@ -131,11 +142,13 @@ class RunningTrial:
             step: number of steps done so far; larger than in the previous report.
             value: value of the objective after this step; a finite number.
             cost: what the evaluation has cost so far, in a search with ``cost="told"``.
+            parameters: the values so far of the context parameters that are measured with the result. Required with
+                ``early_stopping``.
 
         Raises:
             TypeError, ValueError: the step is not an integer from 0.
             WrongResult: the value is not a number; the step is not larger than before or is above ``max_steps``; or the
-                cost is missing or not expected.
+                cost or a measured value is missing, not valid or not expected.
             NotFinite: the value is infinite or NaN.
         """
         at, told, rule, before = at_least("step", step, 0), finite("value", value), self._rule, self._curve
@@ -146,6 +159,8 @@ class RunningTrial:
         if before is not None and at <= before["step"]:
             raise WrongResult(f"step must be more than {before['step']}, the step reported before, not {at}")
         self._cost = self._checked(cost)
+        if rule is not None or parameters is not None:
+            self._measured = self._checked_values(parameters)
         if rule is None:
             self._curve = extended(None, at, told, 1.0)
             return False

@@ -30,6 +30,11 @@ class Evaluated:
     estimate: ExpectedValue | None = None
     """Of a trial that was stopped by comparison with others: its expected value, which the model uses as its result."""
 
+    @property
+    def has_result(self) -> bool:
+        """Whether it has a result: it is completed, or was stopped with its last value as its result."""
+        return self.state != "failed" and self.estimate is None
+
 
 @dataclass(frozen=True, repr=False)
 class Found:

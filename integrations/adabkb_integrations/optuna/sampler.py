@@ -16,6 +16,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.samplers._base import _process_constraints_after_trial
 from optuna.trial import FrozenTrial, TrialState
 
+from adabkb_client._values import plain as plain_value
 from adabkb_integrations.beliefs import Belief
 from adabkb_integrations.inprocess.held import has_points
 from adabkb_integrations.model import Array, Model, Promise, one_thread
@@ -252,7 +253,8 @@ class AdaBKBSampler(BaseSampler):
             kept = self._context(trial) if callable(self._context) else self._context
             if not isinstance(kept, Mapping):
                 raise TypeError(f'context() must return a dict, such as {{"humidity": 0.4}}, not {kept!r}')
-            study._storage.set_trial_system_attr(trial._trial_id, CONTEXT, dict(kept))
+            kept = {name: plain_value(value) for name, value in kept.items()}  # databases store JSON
+            study._storage.set_trial_system_attr(trial._trial_id, CONTEXT, kept)
         return kept
 
     def _suggested(

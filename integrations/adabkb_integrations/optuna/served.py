@@ -3,7 +3,7 @@ pruner."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
@@ -20,13 +20,16 @@ class ServedTrial(FixedTrial):
         self._leased = leased
         self._user_attrs = leased.attributes
 
-    def report(self, value: float, step: int, *, cost: float | None = None) -> None:
+    def report(
+        self, value: float, step: int, *, cost: float | None = None, parameters: Mapping[str, Any] | None = None
+    ) -> None:
         """Report an intermediate value; the server answers whether to stop.
 
         Args:
             value: the value of the objective after this step.
             step: the number of steps done so far.
             cost: what the evaluation has cost so far, in a study with ``cost="told"``.
+            parameters: the values so far of the context parameters that are measured with the result.
 
         Raises:
             adabkb_client.Invalid: the step is smaller than that of the previous report, or exceeds ``max_steps`` of the
@@ -34,7 +37,7 @@ class ServedTrial(FixedTrial):
             adabkb_client.Conflict: another value was reported at this step, or the attempt no longer holds the trial,
                 or the trial has ended.
         """
-        self._leased.report(step, float(value), cost=cost)
+        self._leased.report(step, float(value), cost=cost, parameters=parameters)
 
     def should_prune(self) -> bool:
         """Return whether the study's rule stopped the trial at the last report."""

@@ -9,12 +9,14 @@ from typing import Annotated, Any, Literal
 import typer
 
 from adabkb_client._study_calls import StudyCalls
-from adabkb_service.cli.output import AsJson, point, show, table
+from adabkb_client._values import figure
+from adabkb_service.cli.described import point
+from adabkb_service.cli.output import AsJson, show, table
 from adabkb_service.cli.server_calls import Server, StudyId
 from adabkb_service.cli.values import parse_point
 
 REASONS = {
-    "too_few_results": "the model needs more; adabkb study assessment says how many",
+    "too_few_results": "the model needs more; adabkb study assessment STUDY says how many",
     "constant": "the model's prediction is the same everywhere",
 }
 SENTENCES = ("progress", "latest", "findings", "outlook")
@@ -35,7 +37,7 @@ def importance(server: Server, study: StudyId, metric: OfMetric = None, as_json:
     """
     found = server.document(StudyCalls(study).importance(metric))
     if found["reason"] is not None:
-        text = f"Study {study} has {found['results']} results: {REASONS[found['reason']]}."
+        text = f"Study {study} has {found['results']} results: {REASONS[found['reason']].replace('STUDY', study)}."
     else:
         ranked = sorted(found["parameters"], key=lambda each: -each["total"])
         text = table(
@@ -76,7 +78,7 @@ def validation(server: Server, study: StudyId, metric: OfMetric = None, as_json:
         rows = [
             [
                 str(each["observation"]),
-                *(f"{each[name]:.6g}" for name in ("value", "mean", "lcb", "ucb")),
+                *(figure(each[name]) for name in ("value", "mean", "lcb", "ucb")),
                 "" if each["lcb"] <= each["value"] <= each["ucb"] else "outside",
             ]
             for each in found["items"]
@@ -115,7 +117,7 @@ def slice_(
     found = server.document(StudyCalls(study).slice(*parameters, points=points, at=others))
     names = [axis["name"] for axis in found["axes"]]
     rows = [
-        [*map(_value, where), *(f"{number:.6g}" for number in _columns(it).values())]
+        [*map(_value, where), *map(figure, _columns(it).values())]
         for where, it in zip(product(*(axis["values"] for axis in found["axes"])), found["predictions"], strict=True)
     ]
     lines = [table([*names, *_columns(found["predictions"][0])], rows)]
@@ -137,7 +139,7 @@ def partition(
     """List the cells of the partition with their predictions. They are in order of creation."""
     found = server.items(StudyCalls(study).partition(status, metric))
     rows = [
-        [cell["key"], str(cell["depth"]), cell["status"], f"{cell['mean']:.6g}", f"{cell['std']:.2g}", _index(cell)]
+        [cell["key"], str(cell["depth"]), cell["status"], figure(cell["mean"]), f"{cell['std']:.2g}", _index(cell)]
         + [_range(cell["low"][name], cell["high"][name]) for name in cell["low"]]
         for cell in found
     ]
@@ -162,7 +164,7 @@ def _with_error(value: float, error: float) -> str:
 
 
 def _index(cell: dict[str, Any]) -> str:
-    return "" if cell["index"] is None else f"{cell['index']:.6g}"
+    return "" if cell["index"] is None else figure(cell["index"])
 
 
 def _range(low: object, high: object) -> str:
@@ -170,4 +172,4 @@ def _range(low: object, high: object) -> str:
 
 
 def _value(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+    return figure(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)

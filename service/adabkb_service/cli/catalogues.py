@@ -9,7 +9,8 @@ import typer
 
 from adabkb_client import Catalogue
 from adabkb_client._study_calls import StudyCalls
-from adabkb_service.cli.output import AsJson, fail, show, summary
+from adabkb_service.cli.described import summary
+from adabkb_service.cli.output import AsJson, fail, show
 from adabkb_service.cli.server_calls import Server, StudyId
 
 CatalogueTables = Annotated[

@@ -63,7 +63,7 @@ def create_study(
     max_attempts: Annotated[int | None, other("expired leases that fail a trial", "NUMBER")] = None,
     max_runtime_seconds: Annotated[float | None, other("time limit of an attempt", "SECONDS")] = None,
     failure_limit: Annotated[str | None, other("failures in a row that pause the study, or none", "LIMIT")] = None,
-    pending_limit: Annotated[int | None, other("maximum number of trials without a result", "NUMBER")] = None,
+    pending_limit: Annotated[int | None, other("maximum number of unfinished trials", "NUMBER")] = None,
     title: Annotated[str | None, other("what people call the study", "TEXT")] = None,
     description: Annotated[str | None, other("what the study is about", "TEXT")] = None,
     objective: Annotated[list[str] | None, other("one of several objectives", "JSON")] = None,

@@ -92,6 +92,7 @@ class Group(TyperGroup):
         members: functions that make the commands, by name.
         group: the group's name; empty for the program itself.
         sections: the names below each heading of the help; empty for a single list.
+        elsewhere: what to do instead of a name that is no command and is not similar to one, by name.
         summaries: one-line descriptions, so that the help need not import the commands.
         paths: the paths of all commands by their last word, to suggest one for an unknown name.
         options: the options of ``TyperGroup``.
@@ -102,6 +103,7 @@ class Group(TyperGroup):
         *,
         members: Mapping[str, Callable[[], Any]],
         paths: Mapping[str, Sequence[str]],
+        elsewhere: Mapping[str, str],
         group: str = "",
         sections: Mapping[str, Sequence[str]] | None = None,
         summaries: Mapping[str, str] | None = None,
@@ -112,6 +114,7 @@ class Group(TyperGroup):
         self.commands = names
         self._members = members
         self._paths = paths
+        self._elsewhere = elsewhere
         self._group = group
         self._sections = sections or {"Commands": list(members)}
         self._summaries = summaries or {}
@@ -124,8 +127,7 @@ class Group(TyperGroup):
         """Find the command that the arguments name. An error suggests similar ones."""
         name = args[0]
         if not (name in self._members or name.startswith("-") or ctx.resilient_parsing):
-            meant = " or ".join(f"{PROGRAM} {path}" for path in self._meant(name)[:MOST])
-            ctx.fail(f"No such command {name!r}.{f' Did you mean {meant}?' if meant else ''}")
+            ctx.fail(f"No such command {name!r}. {self._hint(name.replace('_', '-'))}".rstrip())
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -140,10 +142,22 @@ class Group(TyperGroup):
                     ]
                 )
 
+    def _hint(self, name: str) -> str:
+        """Return what to do instead of a command that does not exist; empty if that is unknown."""
+        if name in self._elsewhere:
+            return self._elsewhere[name]
+        meant = " or ".join(f"{PROGRAM} {path}" for path in self._meant(name)[:MOST])
+        return f"Did you mean {meant}?" if meant else ""
+
     def _meant(self, name: str) -> list[str]:
-        """Return the paths of commands to suggest: of the same name in other groups, or of a similar name."""
+        """Return the paths of commands to suggest: of the same name in other groups, of the same two words in another
+        order, as in add-result, or of a similar name."""
         if name in self._paths:
             return list(self._paths[name])
+        words = name.split("-")
+        both = [f"{first.removesuffix('s')} {last}" for first, last in (words, words[::-1])] if len(words) == 2 else []
+        if found := [path for path in both if path in self._paths.get(path.partition(" ")[2], ())]:
+            return found
         here = [f"{self._group} {each}".strip() for each in get_close_matches(name, self._members, MOST, NEAR)]
         anywhere = [path for each in get_close_matches(name, self._paths, MOST, NEAR) for path in self._paths[each]]
         return here or anywhere

@@ -156,13 +156,46 @@ ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
 PLAIN: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 
 
+OTHER_NAMES = {
+    "add-result-file": ("result add-file",),
+    "ask": ("trial suggest",),
+    "best": ("study show", "study recommendation"),
+    "export-excel": ("study export",),
+    "info": ("study show",),
+    "lease": ("trial suggest", "run"),
+    "observations": ("result list",),
+    "optimize": ("run",),
+    "read-result-file": ("result read-file",),
+    "remove-result-file": ("result remove-file",),
+    "report": ("study export-report",),
+    "report-many": ("trial report",),
+    "results": ("result list",),
+    "retry-failed": ("trial retry",),
+    "status": ("study show",),
+    "stop": ("study pause",),
+    "studies": ("study list",),
+    "tell": ("result observe",),
+    "to-frame": ("study export",),
+    "trials": ("trial list",),
+}
+"""Names that people try, such as the methods of the Python client, and the paths of the commands for them."""
+_CHARTS = "The page of the study has charts: open URL/studies/STUDY in a browser. In Python, study.plot draws them."
+ELSEWHERE = {
+    **dict.fromkeys(("chart", "charts", "figure", "plot", "plots"), _CHARTS),
+    "with-options": "Give --url, --token or --retry-for before or after a command.",
+}
+"""Names that people try and for which there is no command, and what to do instead."""
+
+
 def _paths() -> dict[str, list[str]]:
-    """The paths of all commands, by the last word of the command."""
+    """The paths of all commands, by the last word of the command and by other names."""
     found: dict[str, list[str]] = {}
     for name, where in COMMANDS.items():
         found.setdefault(name, []).append(name)
         for each in where if isinstance(where, Mapping) else ():
             found.setdefault(each, []).append(f"{name} {each}")
+    for name, paths in OTHER_NAMES.items():
+        found.setdefault(name, []).extend(paths)
     return found
 
 
@@ -177,7 +210,9 @@ class Root(Group):
     def __init__(self, **options: Any) -> None:
         members = {name: partial(_member, name, where) for name, where in COMMANDS.items()}
         sections = {heading: list(section) for heading, section in SECTIONS.items()}
-        super().__init__(members=members, paths=PATHS, sections=sections, summaries=SUMMARIES, **options)
+        super().__init__(
+            members=members, paths=PATHS, elsewhere=ELSEWHERE, sections=sections, summaries=SUMMARIES, **options
+        )
         self._is_json = False
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
@@ -224,6 +259,7 @@ def _member(name: str, where: str | Mapping[str, str]) -> Any:
         group=name,
         members=members,
         paths=PATHS,
+        elsewhere=ELSEWHERE,
         help=SUMMARIES[name],
         no_args_is_help=True,
         rich_markup_mode=None,

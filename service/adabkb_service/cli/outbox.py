@@ -11,7 +11,8 @@ import typer
 
 from adabkb_client import KeptResult, Outbox
 from adabkb_client._http.outbox import delivery
-from adabkb_service.cli.output import AsJson, fail, point, show
+from adabkb_service.cli.described import point
+from adabkb_service.cli.output import AsJson, fail, show
 from adabkb_service.cli.server_calls import Server, silence
 
 SHORT = 8

@@ -14,8 +14,6 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from adabkb_service.errors import shortened
-
 AsJson = Annotated[bool, typer.Option("--json", hidden=True)]
 
 GAP = "  "
@@ -117,59 +115,6 @@ def _fitted(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) ->
     with console.capture() as captured:
         console.print(grid)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
-
-
-def point(parameters: Mapping[str, Any]) -> str:
-    """Return a point as text."""
-    return " ".join(f"{name}={value!r}" for name, value in parameters.items())
-
-
-def measured(result: Mapping[str, Any]) -> str:
-    """Return the metrics of a result as text to follow its value; empty in a study without metrics."""
-    return f" ({point(result['metrics'])})" if result.get("metrics") else ""
-
-
-def summary(study: Mapping[str, Any]) -> str:
-    """Return the state of a study as one line of text."""
-    counts, best = study["counts"], study["best"]
-    why = f" ({study['reason']})" if study["reason"] not in (None, study["state"]) else ""
-    # Only the full study has a budget; the summary in other answers has none.
-    budget = study.get("budget")
-    total = f"{budget} trials of the budget" if isinstance(budget, int) else f"{counts['trials']} trials so far"
-    chosen = f" ({name})" if (name := system(study)) else ""
-    title = f" {shortened(study['title'], 80)!r}" if study.get("title") else ""
-    plates = f", plate {counts['plates']} of {budget['plates']}" if budget and is_in_plates(budget) else ""
-    line = f"{study['id']}{title}{chosen}: {study['state']}{why}, {counts['completed']} of {total} completed{plates}"
-    if counts["observations"] > counts["completed"]:
-        line += f", {counts['observations']} results"
-    if "cost_spent" in study:
-        line += f", cost {study['cost_spent']:.6g}"
-        line += f" of {budget['cost']:.6g}" if isinstance(budget, dict) and "cost" in budget else ""
-    if study.get("objectives"):
-        names = ", ".join(each["metric"] for each in study["objectives"])
-        line += f", objectives {names} (adabkb study front {study['id']})"
-    if best is not None:
-        word = "best" if best.get("feasible", True) else "none satisfies the outcome constraints; nearest"
-        line += f", {word} {in_unit(study, repr(best['value']))}{measured(best)} at {point(best['parameters'])}"
-    return line
-
-
-def is_in_plates(budget: object) -> bool:
-    """Whether a budget is a number of plates."""
-    return isinstance(budget, dict) and "plates" in budget
-
-
-def in_unit(study: Mapping[str, Any], number: str) -> str:
-    """Return a number of the objective with its unit, if any."""
-    unit = study.get("quantities", {}).get("value", {}).get("unit")
-    return f"{number} {unit}" if unit else number
-
-
-def system(study: Mapping[str, Any]) -> str:
-    """Return the study's algorithm with its profile; empty for the default one."""
-    algorithm = study.get("algorithm", {})
-    found = [algorithm.get("kind"), algorithm.get("profile")]
-    return "" if found in ([None, None], ["ada-bkb", "auto"]) else " ".join(filter(None, found))
 
 
 def _json(document: Any) -> str:

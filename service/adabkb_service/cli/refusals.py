@@ -37,6 +37,9 @@ REMEDIES = {
 }
 """Remedies by error code. STUDY stands for the id."""
 
+FIELD_REMEDIES = {"one_objective": "See it: adabkb study recommendation STUDY"}
+"""Remedies by the code of the only error in a field."""
+
 NO_TRIAL = {
     "budget": "Raise it: adabkb study update STUDY --budget NUMBER",
     "converged": "See its result: adabkb study recommendation STUDY",
@@ -53,6 +56,9 @@ NO_TRIAL = {
     "plate_full": "Ask again: adabkb trial suggest STUDY",
 }
 """Remedies by the reason for which a study issues no trial; the reason itself is in ``REASONS``."""
+
+COMMANDS = {"/front": "adabkb study front"}
+"""Pointer to the call itself -> its command."""
 
 RENAMED = {
     "constraints": "constraint",
@@ -102,7 +108,8 @@ def refuse(
     if not listed:
         fail(" ".join([f"{error.detail} [{error.code}]", *_remedy(REMEDIES, error.code, study)]), error.problem)
     if len(listed) == 1:
-        fail(f"{listed[0]} [{error.code}]", error.problem)
+        code = error.problem["errors"][0].get("code")
+        fail(" ".join([f"{listed[0]} [{error.code}]", *_remedy(FIELD_REMEDIES, code, study)]), error.problem)
     rest = [f"and {len(listed) - MAX_FIELD_ERRORS} more"] if len(listed) > MAX_FIELD_ERRORS else []
     lines_of_errors = "".join(f"\n  {line}" for line in [*listed[:MAX_FIELD_ERRORS], *rest])
     fail(f"the server refused the request [{error.code}]:{lines_of_errors}", error.problem)
@@ -137,7 +144,7 @@ def _named(pointer: str, names: Mapping[str, str], lines: Sequence[int], paramet
     if first == "stop" and rules:
         return names.get(rest[0], rules[-1]) if rest else rules[-1]
     name = RENAMED.get(first, first)
-    return " ".join([names[name], *rest]) if name in names else pointer or "the document"
+    return " ".join([names[name], *rest]) if name in names else COMMANDS.get(pointer, pointer) or "the document"
 
 
 def _in_parameter(steps: Sequence[str], parameters: Sequence[Any]) -> Sequence[str]:

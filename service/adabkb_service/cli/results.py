@@ -12,10 +12,11 @@ import typer
 from adabkb_client import Answer, ConnectionFailed
 from adabkb_client._calls import Steps
 from adabkb_client._study_calls import StudyCalls
-from adabkb_client._values import difference
+from adabkb_client._values import difference, figure
 from adabkb_service.cli import rows
+from adabkb_service.cli.described import measured, point, summary
 from adabkb_service.cli.identifiers import Observation
-from adabkb_service.cli.output import AsJson, fail, measured, point, show, summary
+from adabkb_service.cli.output import AsJson, fail, show
 from adabkb_service.cli.server_calls import Server, StudyId
 from adabkb_service.cli.values import (
     NO_LIMIT,
@@ -31,16 +32,21 @@ from adabkb_service.cli.values import (
 DATA = "data:"
 REASONS = {
     "context_needed": "The best point depends on the context; give it: --context NAME=VALUE, or --context latest.",
-    "too_few_results": "There are too few results to rely on the model's point; adabkb study assessment says how many "
-    "more are needed.",
+    "too_few_results": "There are too few results to rely on the model's point; adabkb study assessment STUDY says "
+    "how many more are needed.",
     "nothing_feasible": "No result satisfies all outcome constraints; these points come closest.",
     "nothing_certain": "No evaluated point satisfies all outcome constraints with the required probability; the "
     "model's point is the most likely to.",
     "model_loading": "The server has just started and is loading the engine; ask again for the model's point.",
     "model_busy": "The model did not answer in time; ask again for its point.",
-    "model_failed": "The model has failed, so there is no recommendation from the model; adabkb study assessment "
+    "model_failed": "The model has failed, so there is no recommendation from the model; adabkb study assessment STUDY "
     "gives the reason.",
 }
+"""Why a recommendation is incomplete, by reason. STUDY stands for the id."""
+NO_RESULTS = (
+    "Study {study} has no results yet. Ask for a trial: adabkb trial suggest {study}. Add a result at a point of your "
+    "own: adabkb result add {study} VALUE NAME=VALUE..."
+)
 COMPLETED = "completed"
 """The event that ends a study."""
 FeasibleProbability = Annotated[
@@ -55,7 +61,7 @@ Reason = Annotated[str | None, typer.Option(help="reason, for the log", show_def
 def list_observations(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """List the results of a study in the order of storage."""
     found = server.items(StudyCalls(study).observations())
-    show(found, rows.columns(rows.results(found)) if found else f"Study {study} has no results.", as_json=as_json)
+    show(found, rows.columns(rows.results(found)) if found else NO_RESULTS.format(study=study), as_json=as_json)
 
 
 def correct(
@@ -147,18 +153,18 @@ def recommendation(
     asked = StudyCalls(study).recommendation(feasible_probability=feasible_probability, context=known)
     found = server.document(asked)
     model, observed, gap = found["model"], found["observed"], found["gap"]
-    lines = [REASONS[found["reason"]]] if found.get("reason") in REASONS else []
+    lines = [REASONS[found["reason"]].replace("STUDY", study)] if found.get("reason") in REASONS else []
     if model is not None:
         lines.append(f"by the model: {_expected(model)} at {point(model['parameters'])}")
         lines += map(_change, model.get("changes") or [])
     if observed is not None:
-        lines.append(f"observed: {observed['value']!r}{measured(observed)} at {point(observed['parameters'])}")
+        lines.append(f"observed: {figure(observed['value'])}{measured(observed)} at {point(observed['parameters'])}")
         if observed.get("violations"):
             lines.append(f"beyond the bounds by: {point(observed['violations'])}")
     lines += [_on_front(each) for each in (found.get("front") or ())]
     if gap is not None:
         lines.append(f"gap: according to the model, no point is better by more than {difference(gap)}")
-    show(found, "\n".join(lines) or f"Study {study} has no observations yet.", as_json=as_json)
+    show(found, "\n".join(lines) or NO_RESULTS.format(study=study), as_json=as_json)
 
 
 def _change(change: dict[str, Any]) -> str:
@@ -188,8 +194,8 @@ def front(
     lines += [_on_front(each) for each in found["model"]]
     if found["hypervolume"] is not None:
         references = point({each["metric"]: each["reference"] for each in found["objectives"]})
-        lines.append(f"hypervolume: {found['hypervolume']:.6g}, up to {references}")
-    show(found, "\n".join(lines) or f"Study {study} has no observations yet.", as_json=as_json)
+        lines.append(f"hypervolume: {figure(found['hypervolume'])}, up to {references}")
+    show(found, "\n".join(lines) or NO_RESULTS.format(study=study), as_json=as_json)
 
 
 def predict(
@@ -282,18 +288,18 @@ def _amend(server: Server, change: Steps[Answer], *, as_json: bool) -> None:
 
 def _observation(row: dict[str, Any]) -> str:
     source = "" if row["trial"] is None else f" of trial {row['trial']}"
-    error = "" if row["std_error"] is None else f" ± {row['std_error']!r}"
+    error = "" if row["std_error"] is None else f" ± {figure(row['std_error'])}"
     excluded = ", excluded" if row["excluded"] else ""
-    value = f"{row['value']!r}{error}{measured(row)}" if "value" in row else point(row["metrics"])
+    value = f"{figure(row['value'])}{error}{measured(row)}" if "value" in row else point(row["metrics"])
     return f"observation {row['seq']}{source}: {value} at {point(row['parameters'])}{excluded}"
 
 
 def _expected(prediction: dict[str, Any]) -> str:
     """Describe a prediction, with those of the metrics and, if these have bounds, the probability to satisfy them."""
-    text = f"{prediction['mean']:.6g} ± {prediction['std']:.2g}" if "mean" in prediction else ""
+    text = f"{figure(prediction['mean'])} ± {prediction['std']:.2g}" if "mean" in prediction else ""
     if not prediction.get("metrics"):
         return text
-    metrics = (f"{name}={each['mean']:.6g} ± {each['std']:.2g}" for name, each in prediction["metrics"].items())
+    metrics = (f"{name}={figure(each['mean'])} ± {each['std']:.2g}" for name, each in prediction["metrics"].items())
     probability = prediction.get("feasible_probability")
     feasible = "" if probability is None else f"; feasible with probability {probability:.3g}"
     return f"{text} ({' '.join(metrics)}{feasible})".strip()
@@ -303,7 +309,7 @@ def _predicted(prediction: dict[str, Any]) -> str:
     """Describe a prediction at a point, with its interval and the probability that the evaluation finishes."""
     parts = [_expected(prediction)]
     if "lcb" in prediction:
-        parts.append(f"from {prediction['lcb']:.6g} to {prediction['ucb']:.6g}")
+        parts.append(f"from {figure(prediction['lcb'])} to {figure(prediction['ucb'])}")
     if (finishes := prediction.get("finish_probability")) is not None:
         parts.append(f"finishes with probability {finishes:.3g}")
     return ", ".join(filter(None, parts))

@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from adabkb_service.cli.output import is_in_plates, system, table
+from adabkb_client._values import figure
+from adabkb_service.cli.described import algorithm, is_in_plates
+from adabkb_service.cli.output import table
 
 Row = Mapping[str, Any]
 
@@ -68,7 +70,7 @@ def studies(found: Iterable[Row]) -> list[Row]:
             "title": each["title"],
             "state": each["state"],
             "reason": each["reason"] if each["reason"] != each["state"] else None,
-            "system": system(each),
+            "algorithm": algorithm(each),
             "completed": _of_budget(each),
             "active": each["counts"]["active"] or None,
             "failed": each["counts"]["failed"] or None,
@@ -105,4 +107,4 @@ def _note(trial: Row) -> str:
 def _cell(value: Any) -> str:
     if value is None or isinstance(value, str):
         return " ".join((value or "").split())
-    return f"{value:.6g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+    return figure(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)

@@ -18,8 +18,10 @@ from adabkb_client._http.connection import DEFAULT_URL
 from adabkb_client._http.local import LocalServer
 from adabkb_client._run.evaluation import Expected, names_at_trial
 from adabkb_client._trial import LEASE_SECONDS
+from adabkb_client._values import figure
+from adabkb_service.cli.described import point
 from adabkb_service.cli.evaluation import GIVE_BACK, CaughtFailure, Limits, ProgramFailed, Programs, Stopped
-from adabkb_service.cli.output import AsJson, counted, fail, point, show
+from adabkb_service.cli.output import AsJson, counted, fail, show
 from adabkb_service.cli.program import WrongPlaceholder, check_placeholders
 from adabkb_service.cli.refusals import no_trial, option_names
 from adabkb_service.cli.server_calls import (
@@ -206,7 +208,7 @@ def _summary(study: str, report: RunReport) -> str:
     completed = counted(report.completed, "trial", "trials")
     line = f"{end}; this command completed {completed}, {report.failed} failed{stopped}."
     best = report.recommendation.observed
-    return line if best is None else f"{line} Best {best.value!r} at {point(best.parameters)}."
+    return line if best is None else f"{line} Best {figure(best.value)} at {point(best.parameters)}."
 
 
 class _Line(logging.Formatter):

@@ -17,8 +17,9 @@ from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import difference
 from adabkb_service.cli import rows
 from adabkb_service.cli.creation import other
+from adabkb_service.cli.described import in_unit, summary
 from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
-from adabkb_service.cli.output import AsJson, fail, in_unit, show, summary
+from adabkb_service.cli.output import AsJson, fail, show
 from adabkb_service.cli.refusals import option_names, refuse
 from adabkb_service.cli.server_calls import Server, StudyId
 from adabkb_service.cli.values import (
@@ -109,7 +110,7 @@ def update(
     max_attempts: Annotated[int | None, other("expired leases that fail a trial", "NUMBER")] = None,
     max_runtime_seconds: Annotated[str | None, other("time limit of an attempt", "SECONDS")] = None,
     failure_limit: Annotated[str | None, other("failures in a row that pause the study", "NUMBER")] = None,
-    pending_limit: Annotated[str | None, other("maximum number of trials without a result", "NUMBER")] = None,
+    pending_limit: Annotated[str | None, other("maximum number of unfinished trials", "NUMBER")] = None,
     no_gain_for: Annotated[str | None, _limit("stop after this many results without a gain")] = None,
     gap_share_below: Annotated[str | None, other("stop at this gap, as a share of the range", "NUMBER")] = None,
     title: Annotated[str | None, typer.Option(help="what people call the study", show_default=False)] = None,

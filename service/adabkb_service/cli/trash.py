@@ -9,8 +9,9 @@ import typer
 
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._study_calls import StudyCalls
+from adabkb_service.cli.described import summary
 from adabkb_service.cli.identifiers import DELETION
-from adabkb_service.cli.output import AsJson, fail, show, summary, table
+from adabkb_service.cli.output import AsJson, fail, show, table
 from adabkb_service.cli.server_calls import Server, StudyId
 
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]

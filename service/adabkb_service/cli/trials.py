@@ -10,10 +10,12 @@ import typer
 from adabkb_client import Answer, Invalid
 from adabkb_client._calls import BATCH, Steps, batch, read_trial
 from adabkb_client._study_calls import StudyCalls
+from adabkb_client._values import figure
 from adabkb_service.cli import rows
+from adabkb_service.cli.described import exact_point, measured, point, summary
 from adabkb_service.cli.identifiers import TRIAL, TrialNumber
 from adabkb_service.cli.lines import read_items
-from adabkb_service.cli.output import AsJson, fail, measured, point, show, summary
+from adabkb_service.cli.output import AsJson, fail, show
 from adabkb_service.cli.refusals import no_trial, refuse
 from adabkb_service.cli.server_calls import Server, StudyId
 from adabkb_service.cli.values import (
@@ -98,7 +100,7 @@ def suggest(
 
 def _line(trial: dict[str, Any]) -> str:
     without_model = " (quasi-random, without the model)" if trial["origin"] == "fallback" else ""
-    return f"trial {trial['number']}{_on_plate(trial)}: {point(trial['parameters'])}{without_model}"
+    return f"trial {trial['number']}{_on_plate(trial)}: {exact_point(trial['parameters'])}{without_model}"
 
 
 def _on_plate(trial: dict[str, Any]) -> str:
@@ -429,7 +431,7 @@ def _reasons(origin: str, decision: dict[str, Any] | None) -> list[str]:
     if decision["best"] is not None:
         best = decision["best"]
         beyond = "" if best.get("feasible", True) else ", violating the outcome constraints"
-        lines.append(f"The best was {best['value']!r}{measured(best)} at {point(best['parameters'])}{beyond}.")
+        lines.append(f"The best was {figure(best['value'])}{measured(best)} at {point(best['parameters'])}{beyond}.")
     return lines
 
 

@@ -36,6 +36,14 @@ ActualPoint = Annotated[
         show_default=False,
     ),
 ]
+MeasuredSoFar = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[NAME=VALUE]...",
+        help="values so far of the parameters that are measured with the result",
+        show_default=False,
+    ),
+]
 ResultAtPoint = Annotated[
     list[str],
     typer.Argument(
@@ -203,11 +211,19 @@ def parse_objects(option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
 
 def parse_budget(text: str) -> Any:
     """Return the budget in the argument of --budget: a number of trials, a number of plates, such as "3 plates", or a
-    cost, such as "cost 50"."""
+    cost, such as "cost 50".
+
+    Raises:
+        Failure: the argument is none of these.
+    """
     if cost := re.fullmatch(r"cost +(\S+)", text):
         return {"cost": parse(cost[1])}
-    plates = re.fullmatch(r"(\d+) *plates?", text)
-    return parse(text) if plates is None else {"plates": int(plates[1])}
+    if plates := re.fullmatch(r"(\d+) *plates?", text):
+        return {"plates": int(plates[1])}
+    found = parse(text)
+    if isinstance(found, str):
+        fail(f"--budget {text!r} is not a number of trials such as 60, '3 plates' or 'cost 50'; give one of these")
+    return found
 
 
 def parse_tag(text: str) -> tuple[str, str]:

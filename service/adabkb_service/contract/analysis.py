@@ -10,7 +10,7 @@ from adabkb_service.contract.answers import Answer, Parameters, Prediction
 from adabkb_service.contract.model import Cell
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 
-NoValidation = Literal["too_few_results", "constant", "not_this_system"]
+NoValidation = Literal["too_few_results", "constant", "not_this_algorithm"]
 VerdictCode = Literal[NoValidation, "poor_predictions", "wide_intervals", "too_sure", "reliable"]
 
 
@@ -84,7 +84,7 @@ class Verdict(Answer):
         VerdictCode,
         Field(
             description="too_few_results: fewer results than the model needs, or fewer than 8 that count; constant, "
-            "not_this_system: as in validation; poor_predictions: the error is at least 85% of that of the median; "
+            "not_this_algorithm: as in validation; poor_predictions: the error is at least 85% of that of the median; "
             "wide_intervals: most intervals are at least 80% as wide as the range of all results; too_sure: the share "
             "of results in their 90% intervals, predicted from the others or with the suggestions, is more than three "
             "standard deviations below 90%; reliable: none of these. The first one that applies"
@@ -130,7 +130,7 @@ class Validation(Answer):
         NoValidation | None,
         Field(
             description="why there are no items: fewer than 4 results, results that are all equal (or too large for "
-            "floating point), or a system other than the profile auto"
+            "floating point), or an algorithm other than the profile auto"
         ),
     ]
     verdict: Annotated[Verdict, Field(description="whether the model can be trusted")]

@@ -87,7 +87,7 @@ class Prediction(Sparse, Answer):
         float | None,
         Field(
             description="probability that a trial at the point finishes instead of failing; absent in events, and "
-            "until enough trials have failed for the model to learn where trials fail"
+            "while there are too few failures to predict where trials fail"
         ),
         ABSENT_BY_DEFAULT,
     ] = None

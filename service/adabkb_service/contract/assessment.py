@@ -159,7 +159,7 @@ class Check(Answer):
 class Assessment(Answer):
     """A summary of a study in a few sentences, with the facts behind them."""
 
-    results: Annotated[int, Field(description="number of results that count")]
+    results: Annotated[int, Field(description="number of results, without excluded ones and those outside the space")]
     standing: Annotated[str, Field(description="the study's state, in a sentence")]
     progress: Progress
     latest: Annotated[LatestTrial | None, Field(description="about the latest trial; null before the first one")]

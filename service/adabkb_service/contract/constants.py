@@ -24,7 +24,7 @@ from adabkb_service.engine.space import Space
 MAX_DEPTH = 900
 MAX_HALVINGS = 100
 MAX_POINTS = 20_000
-"""The maximum number of points of a system without a tree. Each suggestion computes the index of all of them."""
+"""The maximum number of points of an algorithm without a tree. Each suggestion computes the index of all of them."""
 
 EXACT: dict[str, Any] = {"qbar": math.inf, "epsilon": 0.0}
 """The engine's constants for the exact posterior, without a sketch."""

@@ -33,10 +33,6 @@ CONSTRAINED = (
     "names the parameter {name}, which is measured with the result, so no point is sure to satisfy it; "
     "leave the parameter out, or declare it with context: true"
 )
-STOPPED_EARLY = (
-    "cannot be combined with the parameter {name}, which is measured with the result: a stopped trial would have no "
-    "measured value; leave out early stopping, or declare the parameter with context: true"
-)
 ON_A_PLATE = (
     "is measured with each result, so the trials of a plate may differ in it; leave it out, or declare it with "
     "context: true"
@@ -92,16 +88,6 @@ def check_not_constrained(constraints: Sequence[str], parameters: Sequence[Param
             errors.append({"type": refused, "loc": (index,), "input": text})
     if errors:
         raise ValidationError.from_exception_data("constraints", errors)
-
-
-def check_not_stopped_early(parameters: Sequence[Parameter]) -> None:
-    """Refuse early stopping in a study with a parameter that is measured with the result.
-
-    Raises:
-        PydanticCustomError: there is such a parameter.
-    """
-    if measured := measured_of(parameters):
-        raise PydanticCustomError("context", STOPPED_EARLY, {"name": brief(measured[0])})
 
 
 def _is_measured(parameter: Parameter) -> bool:

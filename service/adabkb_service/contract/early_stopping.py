@@ -1,4 +1,4 @@
-"""The rules of early stopping as users declare them. ``engine/early_stopping.py`` has their decisions."""
+"""The rules of early stopping as users declare them. ``engine/early_stopping.py`` implements them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Rule(Sparse, Body):
     """The common fields of all rules."""
 
     max_steps: Annotated[Steps, Field(description="number of steps of a full evaluation")]
-    min_steps: Annotated[Steps, Field(description="number of steps that every trial may take")] = 1
+    min_steps: Annotated[Steps, Field(description="no trial is stopped before this step")] = 1
     metric: Annotated[
         Name | None,
         Field(description="with several objectives: the one whose values are reported"),
@@ -30,7 +30,7 @@ class _Rule(Sparse, Body):
     ] = None
 
     @model_validator(mode="after")
-    def _leaves_room(self) -> Self:
+    def _check_min_steps(self) -> Self:
         if self.min_steps >= self.max_steps:
             detail = "must be less than max_steps ({max_steps}), or no trial could be stopped"
             raise PydanticCustomError("min_steps", detail, {"field": "min_steps", "max_steps": self.max_steps})
@@ -41,7 +41,9 @@ class MedianRule(_Rule):
     """Stops a trial whose best value is worse than the median of other trials' values at the same step."""
 
     rule: Literal["median"]
-    after_trials: Annotated[Trials, Field(description="number of other trials that must have reported the step")] = 5
+    after_trials: Annotated[
+        Trials, Field(description="a trial is stopped at a step only if this many other trials have reported it")
+    ] = 5
 
 
 class AshaRule(_Rule):
@@ -50,14 +52,18 @@ class AshaRule(_Rule):
 
     rule: Literal["asha"]
     eta: Annotated[int, Field(ge=2, le=1000, description="one in this many trials continues from each rung"), Whole] = 3
-    after_trials: Annotated[Trials, Field(description="number of other trials that must have reached the rung")] = 1
+    after_trials: Annotated[
+        Trials, Field(description="a trial is stopped at a rung only if this many other trials have reached it")
+    ] = 1
 
 
 class PatienceRule(_Rule):
-    """Ends a trial whose value has not improved for some steps. Its last value is its result."""
+    """Stops a trial whose value has not improved for some steps. Its last value is its result."""
 
     rule: Literal["patience"]
-    no_gain_for: Annotated[Steps, Field(description="number of steps without an improvement after which a trial ends")]
+    no_gain_for: Annotated[
+        Steps, Field(description="number of steps without an improvement after which a trial is stopped")
+    ]
     min_gain: Annotated[
         float, Field(ge=0, allow_inf_nan=False, description="improvements no larger than this do not count")
     ] = 0.0

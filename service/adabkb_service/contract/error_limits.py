@@ -8,7 +8,7 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
@@ -61,8 +61,11 @@ def _one_by_one(values: list[object], handler: ValidatorFunctionWrapHandler) -> 
                 yield details
 
 
-def with_few_unknown(data: object, known: Collection[str], handler: Callable[[object], T]) -> T:
-    """Validate an object that may have only the known fields.
+def with_few_unknown(
+    data: object, known: Collection[str], refused: Mapping[str, str], handler: Callable[[object], T]
+) -> T:
+    """Validate an object that may have only the known fields. ``refused`` has the sentence about other fields for which
+    it is not enough that they are unknown.
 
     Raises:
         ValidationError: the object is not valid. Of the unknown fields, the first ``MAX_ERRORS`` are listed and the
@@ -83,7 +86,8 @@ def with_few_unknown(data: object, known: Collection[str], handler: Callable[[ob
         if not own:
             raise
     for details in own:
-        details["ctx"] = {"known": tuple(known)}
+        why = refused.get(str(details["loc"][0]))
+        details["ctx"] = {"known": tuple(known)} if why is None else {"why": why}
     if uncollected:
         raise _few(field_errors, uncollected)
     lines: list[InitErrorDetails] = [

@@ -60,7 +60,7 @@ class Front(Answer):
     """The Pareto front of the results and of the model, and the hypervolume over time."""
 
     objectives: list[FrontObjective]
-    results: Annotated[int, Field(description="number of results that count")]
+    results: Annotated[int, Field(description="number of results, without excluded ones and those outside the space")]
     hypervolume: Annotated[
         float | None,
         Field(

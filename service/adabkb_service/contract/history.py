@@ -36,11 +36,17 @@ class RandomKey(Answer):
 
 
 class Decision(Sparse, Answer):
-    """The inputs from which a suggestion was decided."""
+    """How the point of a suggestion was chosen: the inputs of the decision, and what it predicted."""
 
     revision: Annotated[int, Field(description="the last event that the decision used")]
     origin: Origin
-    results: Annotated[int, Field(description="number of results that counted")]
+    results: Annotated[
+        int,
+        Field(
+            description="number of results at that time, without excluded ones and those outside the space, but with "
+            "the estimated results of stopped trials"
+        ),
+    ]
     pending: Annotated[list[int], Field(description="trials that were issued or queued and had no result yet")]
     failed: Annotated[list[int], Field(description="trials that had failed and had no result")]
     best: Best | None
@@ -74,7 +80,8 @@ class Decision(Sparse, Answer):
         float | None,
         Field(
             description="probability that the trial finishes instead of failing, given the results and failures then; "
-            "absent if too few trials had failed to learn where they do, or if the model did not answer"
+            "absent if there were too few failures to predict where trials fail, if a point is outside the current "
+            "space, or if the model did not answer"
         ),
         ABSENT_BY_DEFAULT,
     ] = None

@@ -7,6 +7,7 @@ before ``high``, so that each error is reported at its own field.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import (
@@ -152,10 +153,13 @@ class Body(BaseModel):
         extra="forbid", strict=True, frozen=True, json_schema_serialization_defaults_required=True
     )
 
+    refused: ClassVar[Mapping[str, str]] = {}
+    """Fields of similar bodies -> why this body does not have them, as a sentence that follows the name."""
+
     @model_validator(mode="wrap")
     @classmethod
     def _few_unknown_fields(cls, data: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        return with_few_unknown(data, cls.model_fields, handler)
+        return with_few_unknown(data, cls.model_fields, cls.refused, handler)
 
 
 class Changes(Body):

@@ -11,7 +11,7 @@ from adabkb_service.contract.cost import MAX_COST
 from adabkb_service.contract.early_stopping import MAX_STEPS
 from adabkb_service.contract.error_limits import SPARING
 from adabkb_service.contract.parameters import Body, LeaseSeconds, Number, Whole
-from adabkb_service.contract.requests import MAX_ITEMS, Attempt
+from adabkb_service.contract.requests import MAX_ITEMS, Attempt, Point
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 
 MAX_REPORTS = 10_000
@@ -30,6 +30,14 @@ class Report(Sparse, Body):
         Field(
             description='in a study with "cost": "told": what the attempt has cost so far. It counts if this report '
             "stops the trial, and is required if the early-stopping rule compares trials"
+        ),
+        ABSENT_BY_DEFAULT,
+    ] = None
+    parameters: Annotated[
+        Point | None,
+        Field(
+            description="the values so far of the context parameters that are measured with the result. They count if "
+            "this report stops the trial, and are required if the study has early_stopping"
         ),
         ABSENT_BY_DEFAULT,
     ] = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -144,10 +144,14 @@ Was = Annotated[
 ]
 NOT_FIELDS = frozenset({"reason", "was"})
 """What a request to change something has besides the changed fields."""
+FINAL = ("id", "direction", "objectives", "metrics", "algorithm", "seed", "transfer_from", "cost", "plates")
+"""The fields of a definition that cannot be changed."""
 
 
 class PatchStudyBody(Changes):
     """Changes to a study. Absent fields keep their values, and null removes a setting."""
+
+    refused: ClassVar[Mapping[str, str]] = dict.fromkeys(FINAL, "cannot be changed; create another study")
 
     state: NotNull[Literal["running", "paused"]] = None
     budget: Budget | None = None
@@ -204,7 +208,8 @@ class PatchStudyBody(Changes):
         bool | None, Field(description="edits the search: whether points are suggested by expected gain per cost")
     ] = None
     robust: Annotated[
-        bool | None, Field(description="edits the model: whether a result that others contradict gets less weight")
+        bool | None,
+        Field(description="edits the model: whether a result that other results contradict gets less weight"),
     ] = None
     catalogues: Annotated[
         NotNull[Annotated[dict[Name, TableChange], Field(max_length=MAX_PARAMETERS), SPARING]],
@@ -272,6 +277,13 @@ class SuggestBody(Body):
         return MAX_TRIALS if self.is_for_plate else self.count
 
 
+NO_RESULT = dict.fromkeys(
+    ("value", "std_error", "metrics", "std_errors", "cost", "partial"),
+    'is not allowed with state "failed"; leave it out',
+)
+"""Why a failure does not have the numbers of a result."""
+
+
 def _some_state(state: object) -> object:
     """Name both valid states in the error, since the body's type depends on the state."""
     if state != "completed":
@@ -281,6 +293,11 @@ def _some_state(state: object) -> object:
 
 class TrialValueBody(Body):
     """The result of a trial."""
+
+    refused: ClassVar[Mapping[str, str]] = {
+        "plate": "is not allowed with trial, whose plate is known; leave it out",
+        "attributes": "is for results without a trial; set attributes of the trial",
+    }
 
     trial: Count
     metrics: MetricValues = None
@@ -303,6 +320,8 @@ class TrialValueBody(Body):
 
 class TrialFailureBody(Body):
     """A failed trial."""
+
+    refused: ClassVar[Mapping[str, str]] = NO_RESULT
 
     trial: Count
     state: Literal["failed"]
@@ -337,6 +356,8 @@ class PointValueBody(Body):
 class PointFailureBody(Body):
     """A failed evaluation of a user-supplied point. It is stored as a failed trial, which counts neither towards the
     budget nor towards ``failure_limit``."""
+
+    refused: ClassVar[Mapping[str, str]] = NO_RESULT
 
     parameters: Annotated[Point, Field(description=MEASURED)]
     state: Literal["failed"]
@@ -433,6 +454,8 @@ class AnnotationBody(Body):
 
 class CorrectionBody(Changes):
     """A correction of an observation. Absent fields keep their values."""
+
+    refused: ClassVar[Mapping[str, str]] = {"parameters": "cannot be changed; exclude this result, and store another"}
 
     value: NotNull[Number] = None
     std_error: NotNegative | None = None

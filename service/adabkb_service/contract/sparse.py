@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, SerializationInfo, model_serializer
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 T = TypeVar("T")
 
@@ -22,7 +22,13 @@ class _NotNull:
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         nullable: Any = handler(source)
-        return nullable["schema"]  # type: ignore[no-any-return]
+        return core_schema.no_info_before_validator_function(_check_not_null, nullable["schema"])
+
+
+def _check_not_null(value: object) -> object:
+    if value is None:
+        raise PydanticCustomError("null", "cannot be null; give a value, or leave it out")
+    return value
 
 
 ABSENT_BY_DEFAULT = _AbsentByDefault()

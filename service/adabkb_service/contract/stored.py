@@ -15,7 +15,7 @@ from pydantic import Field
 from adabkb_service.contract.parameters import Choice, Name
 from adabkb_service.contract.quantities import without_words
 from adabkb_service.contract.study import StudyDefinition
-from adabkb_service.contract.tables import lightened, with_changes
+from adabkb_service.contract.tables import with_changes, with_digests
 from adabkb_service.engine.edited import EditedSpace
 from adabkb_service.engine.space import Space
 
@@ -66,7 +66,7 @@ def is_edited(stored: Mapping[str, Any]) -> bool:
 def edited(stored: Mapping[str, Any], edit: Mapping[str, Any]) -> dict[str, Any]:
     """Return a stored definition after an ``edited`` event with this payload."""
     defaults = {**stored.get("defaults", {}), **edit["defaults"]}
-    parameters = with_changes(lightened(edit["parameters"]), edit.get("catalogues", {}))
+    parameters = with_changes(with_digests(edit["parameters"]), edit.get("catalogues", {}))
     replaced = {name: edit[name] for name in IN_EVENT if name in edit}
     return {**stored, "parameters": parameters, "space_version": edit["version"], "defaults": defaults, **replaced}
 
@@ -75,11 +75,11 @@ def first_stored(definition: dict[str, Any]) -> dict[str, Any]:
     """Return the definition in the event ``created`` as the study's row stores it: without tables."""
     if not any("table" in each for each in definition["parameters"]):
         return definition
-    return {**definition, "parameters": lightened(definition["parameters"])}
+    return {**definition, "parameters": with_digests(definition["parameters"])}
 
 
 def worded(stored: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a stored definition with changed fields for display: ``quantities`` and those of some ``parameters``."""
+    """Return a stored definition with changes of ``quantities``, and of the labels and units of parameters."""
     words = changes.get("parameters", {})
     parameters = [
         {**without_words(each), **words[each["name"]]} if each["name"] in words else each

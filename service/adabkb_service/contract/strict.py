@@ -1,7 +1,8 @@
 """Strict JSON for bodies of requests and lines of exports.
 
 Python's parser accepts what other parsers refuse or read differently: NaN, lone surrogates, integers of any size,
-duplicate names. PostgreSQL refuses NUL in text. This module refuses all of these, so other code need not check them.
+duplicate names. PostgreSQL refuses NUL in text. ``loads`` refuses duplicate names, and converts long integers to
+floats; ``find_errors`` finds the other problems. So other code need not check them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 MAX_DEPTH = 32
 
-_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Path = tuple["Path", str | int] | None
 """The path of a value: the path of its container, and its name or index there; None for the root."""
@@ -40,13 +41,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_int(digits: str) -> int | float:
-    """Parse an integer. One with more than 18 digits becomes a float, which integer fields refuse as out of range."""
+    """Parse an integer. One with more than 18 characters becomes a float, which integer fields refuse as out of
+    range."""
     return int(digits) if len(digits) <= 18 else float(digits)
 
 
 def find_errors(value: Any, path: Path = None, depth: int = 0) -> Iterator[tuple[Path, str, str]]:
-    """Yield the errors in a value: path, sentence and code. A pointer may be as long as the body, so it is not built
-    for each value."""
+    """Yield the errors in a value: path, sentence and code. A JSON pointer can be as long as the body, so it is not
+    built for each value; see ``steps``."""
     if depth > MAX_DEPTH:
         yield (path, f"is nested deeper than {MAX_DEPTH} levels", "too_deep")
     elif isinstance(value, float) and not math.isfinite(value):
@@ -65,7 +67,7 @@ def find_errors(value: Any, path: Path = None, depth: int = 0) -> Iterator[tuple
 
 
 def steps(path: Path) -> list[str | int]:
-    """Return the names and indices on the path to a value."""
+    """Return the names and indices on the path to a value, as for a JSON pointer."""
     found = []
     while path is not None:
         path, step = path
@@ -77,6 +79,6 @@ def text_error(text: str) -> str | None:
     """Return the error in a text; None if it is valid."""
     if "\0" in text:
         return "must not contain the character U+0000"
-    if not text.isascii() and _HALF_A_PAIR.search(text):
+    if not text.isascii() and _LONE_SURROGATE.search(text):
         return "must be valid Unicode (it has a lone surrogate)"
     return None

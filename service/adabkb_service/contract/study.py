@@ -78,14 +78,14 @@ CHANGEABLE = (
     "tolerance",
 )
 """Fields that can be changed after the study's creation; each has its own column."""
-WORDED = ("quantities",)
-"""Fields that the model ignores, which can also be changed; they are stored in the definition."""
+DISPLAY_FIELDS = ("quantities",)
+"""Fields for display that can be changed, too. They have no column: the definition stores them."""
 NEEDS_AUTO = (
-    "cannot be {name} with this algorithm, which cannot use the estimate for a stopped trial as a result with its own "
-    "standard error; use the profile auto, or the rule patience, which every algorithm supports"
+    "cannot be {name} with this algorithm: only the profile auto can use the estimated result of a stopped trial; use "
+    "the profile auto or the rule patience"
 )
 CANNOT_CONSTRAIN = "are not supported by this algorithm; the profile auto supports them"
-CANNOT_DOUBT = "needs the profile auto, since other algorithms give all results full weight; leave it out"
+NEEDS_AUTO_IF_ROBUST = "needs the profile auto, since other algorithms give all results full weight; leave out robust"
 
 
 class StudyDefinition(Sparse, Body):
@@ -141,8 +141,8 @@ class StudyDefinition(Sparse, Body):
     tolerance: Annotated[
         NotNegative | None,
         Field(
-            description="the study is complete once, according to the model, further trials gain at most this (its "
-            "gap), in the objective's units"
+            description="the study is complete when its gap, the model's bound on what further trials can gain, is at "
+            "most this, in the objective's units"
         ),
     ] = None
     lease_seconds: Annotated[
@@ -160,7 +160,9 @@ class StudyDefinition(Sparse, Body):
     failure_limit: Annotated[
         Count | None, Field(description="number of failed trials in a row after which the study is paused")
     ] = FAILURE_LIMIT
-    pending_limit: Annotated[Count | None, Field(description="maximum number of trials without a result")] = None
+    pending_limit: Annotated[
+        Count | None, Field(description="maximum number of unfinished trials, whether running or waiting")
+    ] = None
     stop: Annotated[Stop | None, Field(description="rules that end the study before the budget is used up")] = None
     early_stopping: Annotated[
         EarlyStopping | None,
@@ -168,12 +170,12 @@ class StudyDefinition(Sparse, Body):
             description="rule that ends a trial before its last step, based on the intermediate values that it reports"
         ),
     ] = None
-    tags: Annotated[Tags, Field(description="texts by which studies can be found, such as a project")] = Field(
-        default_factory=dict
-    )
+    tags: Annotated[
+        Tags, Field(description="names with values by which studies can be found, such as project: coatings")
+    ] = Field(default_factory=dict)
     metrics: Annotated[
         Annotated[list[Name], Field(max_length=MAX_METRICS), SPARING],
-        Field(description="metrics that each result has in addition to its value, by name"),
+        Field(description="names of the metrics that each result has in addition to its value"),
         ABSENT_BY_DEFAULT,
     ] = Field(default_factory=list)
     outcome_constraints: Annotated[
@@ -188,10 +190,17 @@ class StudyDefinition(Sparse, Body):
 
     baseline: Annotated[Baseline, ABSENT_BY_DEFAULT] = Field(default_factory=dict)
     cost: Annotated[CostSource, ABSENT_BY_DEFAULT] = None
-    per_cost: Annotated[bool, Field(description="suggest by expected gain per cost"), ABSENT_BY_DEFAULT] = False
+    per_cost: Annotated[
+        bool,
+        Field(description="whether points are suggested by expected gain per cost"),
+        ABSENT_BY_DEFAULT,
+    ] = False
     robust: Annotated[
         bool,
-        Field(description="gives less weight to a result that others contradict, and suggests its point again"),
+        Field(
+            description="whether the model gives less weight to a result that other results contradict, and its point "
+            "is suggested again"
+        ),
         ABSENT_BY_DEFAULT,
     ] = False
     transfer_from: OlderStudies = Field(default_factory=list)
@@ -276,7 +285,7 @@ class StudyDefinition(Sparse, Body):
 
     @field_validator("mixtures")
     @classmethod
-    def _are_of_shares(cls, mixtures: Mixtures, info: ValidationInfo) -> Mixtures:
+    def _mixtures_fit(cls, mixtures: Mixtures, info: ValidationInfo) -> Mixtures:
         parameters, algorithm = info.data.get("parameters"), info.data.get("algorithm")
         if mixtures and parameters is not None and algorithm is not None and are_at_hand(parameters):
             check_mixtures(mixtures, parameters, algorithm)
@@ -303,8 +312,6 @@ class StudyDefinition(Sparse, Body):
     def _fits_model(cls, rule: EarlyStopping | None, info: ValidationInfo) -> EarlyStopping | None:
         if rule is not None and "objectives" in info.data:
             check_metric(rule, [each.metric for each in info.data["objectives"]])
-        if rule is not None:
-            context.check_not_stopped_early(info.data.get("parameters") or ())
         if isinstance(rule, PatienceRule | None) or isinstance(info.data.get("algorithm"), AutoProfile | None):
             return rule
         raise PydanticCustomError("early_stopping", NEEDS_AUTO, {"field": "rule", "name": rule.rule})
@@ -344,9 +351,9 @@ class StudyDefinition(Sparse, Body):
 
     @field_validator("robust")
     @classmethod
-    def _can_doubt(cls, robust: bool, info: ValidationInfo) -> bool:
+    def _robust_fits_algorithm(cls, robust: bool, info: ValidationInfo) -> bool:
         if robust and not isinstance(info.data.get("algorithm"), AutoProfile | None):
-            raise PydanticCustomError("robust", CANNOT_DOUBT)
+            raise PydanticCustomError("robust", NEEDS_AUTO_IF_ROBUST)
         return robust
 
     @field_validator("transfer_from")
@@ -357,7 +364,7 @@ class StudyDefinition(Sparse, Body):
 
     @field_validator("quantities")
     @classmethod
-    def _measured(cls, quantities: Quantities, info: ValidationInfo) -> Quantities:
+    def _quantities_fit(cls, quantities: Quantities, info: ValidationInfo) -> Quantities:
         several = info.data.get("objectives")
         bounded = [each.metric for each in info.data.get("outcome_constraints") or ()]
         metrics = [*(each.metric for each in several or ()), *(info.data.get("metrics") or ()), *bounded]
@@ -368,7 +375,7 @@ class StudyDefinition(Sparse, Body):
 
     @field_validator("plates")
     @classmethod
-    def _can_be_held(cls, plates: Plates | None, info: ValidationInfo) -> Plates | None:
+    def _plates_fit(cls, plates: Plates | None, info: ValidationInfo) -> Plates | None:
         parameters, algorithm = info.data.get("parameters"), info.data.get("algorithm")
         if plates is not None and parameters is not None and algorithm is not None:
             check_plates(plates, parameters, algorithm, info.data.get("mixtures") or ())
@@ -394,7 +401,7 @@ class StudyDefinition(Sparse, Body):
 
     @property
     def metrics_with_bounds(self) -> tuple[Metric, ...]:
-        """The metrics of each result and their bounds. Several objectives come first."""
+        """The metrics of each result and their bounds. If the study has several objectives, they come first."""
         bounds, objectives = map(vars, self.outcome_constraints), map(vars, self.objectives)
         listed = {"metrics": self.metrics, "outcome_constraints": bounds, "objectives": objectives, "cost": self.cost}
         return metrics_of(listed)

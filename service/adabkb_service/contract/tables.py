@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from io import StringIO
 from threading import Lock
 from typing import Any
@@ -33,14 +34,28 @@ MAX_NUMBERS = 5_000_000
 """The maximum number of numbers: rows times columns."""
 MAX_TABLE_LENGTH = 10 * 2**20
 """The maximum length of a table, in characters."""
-MAX_ROW_LENGTH, MAX_HEAD_LENGTH = 1000, 200
+MAX_ROW_NAME_LENGTH, MAX_COLUMN_NAME_LENGTH = 1000, 200
 """The maximum lengths of the name of a row and of a column, in characters."""
 MAX_SHOWN = 1000
 """The maximum number of characters of a table in an event that is shown."""
-BETWEEN = ",;\t"
+SEPARATORS = ",;\t"
 """Separators of cells; numbers may have decimal commas unless the separator is a comma."""
-CACHED = 20_000_000
-"""The maximum size of the tables that a process caches: the number of numbers, and twice the number of rows."""
+MAX_CACHED = 20_000_000
+"""The maximum total size of the tables that a process caches. The size of a table is the number of its numbers plus
+twice the number of its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """The content of a text."""
+
+    columns: list[str]
+    """The names of the columns of numbers."""
+    header_line: int
+    lines: dict[str, int]
+    """Name of a row -> its line in the text, in order."""
+    numbers: Array
+    """(rows, columns)"""
 
 
 def table_of(pieces: Pieces) -> Table:
@@ -56,32 +71,42 @@ def table_of(pieces: Pieces) -> Table:
     if pieces.changes:
         found = _changed(table_of(Pieces(pieces.table, pieces.changes[:-1])), pieces.changes[-1], pieces.digest)
     else:
-        head, names, numbers = _read(pieces.table)
-        found = table(names, head, numbers, digest=pieces.digest)
+        parsed = _read(pieces.table)
+        found = table(list(parsed.lines), parsed.columns, parsed.numbers, digest=pieces.digest)
     with _guard:
         _tables[pieces.digest] = found
     return found
 
 
-def lightened(parameters: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def names_in(text: str) -> list[str]:
+    """Return the names of columns and rows in the text of a table.
+
+    Raises:
+        PydanticCustomError: the text is not a valid table.
+    """
+    parsed = _read(text)
+    return [*parsed.columns, *parsed.lines]
+
+
+def with_digests(parameters: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return parameters as a study's row stores them: with a digest instead of each table. This process caches the
     tables."""
-    return [_light(each, Pieces(each["table"])) if "table" in each else dict(each) for each in parameters]
+    return [_with_digest(each, Pieces(each["table"])) if "table" in each else dict(each) for each in parameters]
 
 
 def with_changes(
     parameters: Sequence[Mapping[str, Any]], changes: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return stored parameters after changes of their tables, by name.
+    """Return stored parameters after changes of their tables. ``changes`` has the changes by parameter.
 
     Raises:
-        PydanticCustomError: a change does not fit its table; ``part`` of its context is the part of the change at
-            fault, by default ``add``.
+        PydanticCustomError: a change does not fit its table; ``part`` of its context is the invalid field of the
+            change. Without it, the field is ``add``.
     """
     found = []
     for each in parameters:
         change = changes.get(each["name"])
-        found.append(dict(each) if change is None else _light(each, pieces_of(each["digest"]).changed(change)))
+        found.append(dict(each) if change is None else _with_digest(each, pieces_of(each["digest"]).changed(change)))
     return found
 
 
@@ -115,10 +140,10 @@ def _cut(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 _guard = Lock()
-_tables: LRUCache[str, Table] = LRUCache(CACHED, getsizeof=lambda each: each.numbers.size + 2 * len(each.names))
+_tables: LRUCache[str, Table] = LRUCache(MAX_CACHED, getsizeof=lambda each: each.numbers.size + 2 * len(each.names))
 
 
-def _light(parameter: Mapping[str, Any], pieces: Pieces) -> dict[str, Any]:
+def _with_digest(parameter: Mapping[str, Any], pieces: Pieces) -> dict[str, Any]:
     known = table_of(pieces)
     return {
         **{field: value for field, value in parameter.items() if field != "table"},
@@ -133,19 +158,20 @@ def _changed(before: Table, change: Mapping[str, Any], digest: str) -> Table:
     """Return a table after a change."""
     names, numbers = list(before.names), before.numbers
     if "add" in change:
-        head, added, more = _read(change["add"])
-        if head != list(before.columns):
+        added = _read(change["add"])
+        if added.columns != list(before.columns):
             raise _error(
-                1,
-                f"has the columns {_listed(head)}, but the table has {_listed(before.columns)}; give the same columns",
+                added.header_line,
+                f"has the columns {_listed(added.columns)}, but the table has {_listed(before.columns)}; give the same "
+                "columns",
             )
-        for line, name in enumerate(added, 2):
+        for name, line in added.lines.items():
             if name in before.numbered:
                 raise _error(
                     line, f"names {name!r}, which is already in the catalogue; leave the line out, or restore the row"
                 )
-        names, numbers = names + added, np.concatenate([numbers, more])
-        _check_size(len(names), len(head))
+        names, numbers = [*names, *added.lines], np.concatenate([numbers, added.numbers])
+        _check_size(len(names), len(added.columns))
     withdrawn = {name for name, is_offered in zip(before.names, before.is_offered, strict=True) if not is_offered}
     for field, rows in (("withdraw", change.get("withdraw", ())), ("restore", change.get("restore", ()))):
         for name in rows:
@@ -158,39 +184,42 @@ def _changed(before: Table, change: Mapping[str, Any], digest: str) -> Table:
     return table(names, before.columns, numbers, sorted(withdrawn), digest)
 
 
-def _read(text: str) -> tuple[list[str], list[str], Array]:
-    """Return the headers of the columns of numbers, the names of the rows, and the numbers, (rows, columns)."""
+def _read(text: str) -> _Parsed:
     text = text.removeprefix("\ufeff")
-    between = max(BETWEEN, key=text.lstrip("\r\n").partition("\n")[0].count)
-    lines = csv.reader(StringIO(text, newline=""), delimiter=between, strict=True)
+    separator = max(SEPARATORS, key=text.lstrip("\r\n").partition("\n")[0].count)
+    lines = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
     names: dict[str, int] = {}
     numbers: list[list[float]] = []
     head: list[str] | None = None
+    header_line = 0
     try:
         for cells in lines:
             if not any(cell.strip() for cell in cells):
                 continue
             if head is None:
-                head = _checked_head([cell.strip() for cell in cells], lines.line_num)
+                header_line = lines.line_num
+                head = _checked_head([cell.strip() for cell in cells], header_line)
                 continue
             if len(cells) != len(head) + 1:
                 raise _error(
-                    lines.line_num, f"has {len(cells)} cells, but the header has {len(head) + 1}; give as many"
+                    lines.line_num, f"has {len(cells)} cells, but the header has {len(head) + 1}; give one per column"
                 )
             name = cells[0].strip()
-            if not name or len(name) > MAX_ROW_LENGTH:
-                raise _error(lines.line_num, f"has no name of 1 to {MAX_ROW_LENGTH} characters in the first column")
+            if not name or len(name) > MAX_ROW_NAME_LENGTH:
+                raise _error(
+                    lines.line_num, f"has no name of 1 to {MAX_ROW_NAME_LENGTH} characters in the first column"
+                )
             if name in names:
                 raise _error(lines.line_num, f"names {name!r}, as does line {names[name]}; give each row once")
             names[name] = lines.line_num
             _check_size(len(names), len(head))
-            values = cells[1:] if between == "," else [cell.replace(",", ".") for cell in cells[1:]]
+            values = cells[1:] if separator == "," else [cell.replace(",", ".") for cell in cells[1:]]
             numbers.append(_numbers(values, head, lines.line_num))
     except csv.Error as error:
         raise _error(lines.line_num, f"is not valid CSV ({error}); quote cells that contain commas or quotes") from None
     if head is None or not names:
         raise PydanticCustomError("table", "has no rows; give a header and a line per row")
-    return head, list(names), np.array(numbers, dtype=np.float64).reshape(len(names), len(head))
+    return _Parsed(head, header_line, names, np.array(numbers, dtype=np.float64).reshape(len(names), len(head)))
 
 
 def _checked_head(cells: list[str], line: int) -> list[str]:
@@ -202,8 +231,12 @@ def _checked_head(cells: list[str], line: int) -> list[str]:
     if len(head) > MAX_COLUMNS:
         raise _error(line, f"has {len(head)} columns of numbers; give {MAX_COLUMNS} at most")
     for number, each in enumerate(head, 2):
-        if not each or len(each) > MAX_HEAD_LENGTH or each in head[: number - 2]:
-            raise _error(line, f"has no unique name for column {number}; give each column a different name")
+        if not each or len(each) > MAX_COLUMN_NAME_LENGTH:
+            raise _error(line, f"has no name of 1 to {MAX_COLUMN_NAME_LENGTH} characters for column {number}")
+        if (first := head.index(each) + 2) < number:
+            raise _error(
+                line, f"has the name {brief(each)!r} for columns {first} and {number}; give each a different name"
+            )
     return head
 
 

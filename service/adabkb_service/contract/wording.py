@@ -80,8 +80,9 @@ def sentence(field_error: Mapping[str, Any]) -> str:
         field_error: an entry of ``ValidationError.errors()``.
     """
     context, kind = field_error.get("ctx", {}), field_error["type"]
-    if kind == "extra_forbidden" and "known" in context:
-        return unknown(str(field_error["loc"][-1]), context["known"], "field")
+    if kind == "extra_forbidden" and context:
+        why: str | None = context.get("why")
+        return why or unknown(str(field_error["loc"][-1]), context["known"], "field")
     if kind == "missing" and field_error["loc"] == ("body",):
         return "is required; send a JSON object"
     if kind == "string_pattern_mismatch" and context["pattern"] in PATTERNS:
@@ -113,5 +114,6 @@ def unknown(name: str, known: Collection[str], what: str) -> str:
     foreign = FOREIGN.get(name, "")
     near = foreign if foreign.partition(" ")[0] in known else nearest(name, known)
     if near is not None:
-        return f"is not a {what} here; did you mean {near}?"
-    return f"is not a {what} here; there are {shortened(', '.join(known), MAX_LIST) or 'none'}"
+        return f"is an unknown {what}; did you mean {near}?"
+    remedy = f" (known: {shortened(', '.join(known), MAX_LIST)})" if known else "; leave it out"
+    return f"is an unknown {what}{remedy}"

@@ -47,15 +47,15 @@ class Rule:
     sign: float
     """+1 if larger reported values are better, -1 if smaller ones are."""
     min_steps: int = 1
-    """Number of steps that every trial may take."""
+    """No trial is stopped before this step."""
     metric: str | None = None
     """With several objectives: the one whose values are reported."""
     after_trials: int = 1
-    """Number of other trials that must have reached a mark."""
+    """A trial is stopped at a mark only if this many other trials have reached the mark."""
     eta: int = 3
     """One in this many trials continues from each rung: min_steps, min_steps * eta, min_steps * eta^2, ..."""
     no_gain_for: int = 1
-    """Number of steps without an improvement after which a trial ends."""
+    """Number of steps without an improvement after which a trial is stopped."""
     min_gain: float = 0.0
     """Improvements no larger than this do not count."""
 

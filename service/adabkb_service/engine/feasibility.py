@@ -104,7 +104,7 @@ def _problem(constraint: Constraint, known: Mapping[str, Axis | Fixed], space: S
             if each.name not in known:
                 swapped = next((value for value in each.values if isinstance(value, str) and value in known), None)
                 raise ConstraintError(constraint.column(each.offset), _unknown(each.name, known, swapped))
-            if found := incompatibility(known[each.name], each, has_all_values=not was_edited):
+            if found := incompatibility(known[each.name], each, requires_all_values=not was_edited):
                 offset, sentence = found
                 raise ConstraintError(constraint.column(offset), sentence)
     except ConstraintError as error:

@@ -1,5 +1,5 @@
-"""Error messages for constraints that compare a parameter with values, if the parameter does not have such a value or
-cannot be compared with values.
+"""Error messages for constraints such as kind == 'x' or n in [1, 2]: the parameter does not have the value, or its
+values cannot be compared in this way.
 
 Names and values in the messages are as written in the constraint.
 """
@@ -16,19 +16,21 @@ from adabkb_service.engine.space import Fixed
 from adabkb_service.engine.wording import brief, listed, nearest
 
 
-def incompatibility(parameter: Axis | Fixed, membership: Membership, *, has_all_values: bool) -> tuple[int, str] | None:
+def incompatibility(
+    parameter: Axis | Fixed, membership: Membership, *, requires_all_values: bool
+) -> tuple[int, str] | None:
     """Offset of the incompatible part of a membership in the text, and the message; None if it is valid.
 
     Args:
         parameter: the parameter of the membership.
         membership: the comparison.
-        has_all_values: whether the parameter must have all of the values.
+        requires_all_values: whether the parameter must have all of the values.
     """
     axis = axis_of_one(parameter) if isinstance(parameter, Fixed) else parameter
     if membership.is_bare and not _is_truth(axis):
         return (
             membership.offset,
-            f"{brief(axis.name)!r} alone is neither true nor false; compare it, such as {_example(axis)}",
+            f"{brief(axis.name)!r} alone is neither true nor false; compare it with a value, such as {_example(axis)}",
         )
     if isinstance(axis, FloatAxis):
         return (
@@ -36,7 +38,7 @@ def incompatibility(parameter: Axis | Fixed, membership: Membership, *, has_all_
             f"{brief(axis.name)!r} is a real number, which hardly ever equals a value; use <= or >=",
         )
     for value, offset in zip(membership.values, membership.offsets, strict=True):
-        if has_all_values and index_of(axis, value) is None:
+        if requires_all_values and index_of(axis, value) is None:
             return offset, _unknown(axis, value)
     return None
 
@@ -44,7 +46,7 @@ def incompatibility(parameter: Axis | Fixed, membership: Membership, *, has_all_
 def without_numbers(parameter: Axis | Fixed) -> str:
     """The message for a parameter without numeric values in an inequality."""
     axis = axis_of_one(parameter) if isinstance(parameter, Fixed) else parameter
-    return f"{brief(axis.name)!r} has values that are not numbers; use == or in, such as {_example(axis)}"
+    return f"{brief(axis.name)!r} has values that are not numbers; use the operator == or in, such as {_example(axis)}"
 
 
 def _is_truth(axis: Axis) -> bool:
@@ -66,7 +68,7 @@ def _unknown(axis: Axis, value: Value) -> str:
     found = f"{reprlib.repr(value)} is not a value of {brief(axis.name)!r}"
     if isinstance(axis, ChoiceAxis):
         known = listed(map(reprlib.repr, axis.choices), len(axis.choices))
-        return f"{found}{_hint(axis.choices, value)} (there are {known})"
+        return f"{found}{_hint(axis.choices, value)} (known: {known})"
     if isinstance(value, str):
         return f"{found}, which has numbers; leave out the quotes"
     return f"{found}: {_why(axis, value)}"
@@ -75,14 +77,16 @@ def _unknown(axis: Axis, value: Value) -> str:
 def _why(axis: DiscreteAxis, value: Value) -> str:
     """The reason why an axis does not have a number."""
     problem = axis.problem(value)
-    return f"the nearest is {axis.decode(axis.encode(value))}" if problem is None else f"it {problem}"
+    if problem is None:
+        return f"the nearest is {axis.decode(axis.encode(value))}"
+    return f"it {problem.replace(f'is {value}, ', 'is ', 1)}"  # the value is already in the message
 
 
 def _hint(choices: Sequence[Value], value: Value) -> str:
     """A suggested choice, or advice about the quotes."""
     as_text = {str(choice): choice for choice in choices if not isinstance(choice, str)}
     if isinstance(value, list):
-        return "; use in to compare with a list" if all(each in choices for each in value) else ""
+        return "; use the operator in to compare with a list" if all(each in choices for each in value) else ""
     if isinstance(value, str):
         if value in as_text:
             return f"; leave out the quotes of {value}"

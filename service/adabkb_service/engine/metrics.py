@@ -1,4 +1,4 @@
-"""Metrics besides the objective: further measurements of each result, some of them with bounds."""
+"""Metrics of a result: several objectives, metrics with bounds, the cost, and metrics that are only recorded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric, with bounds in its units. A metric without bounds is only recorded and predicted."""
+    """A metric, with bounds in its units. A metric without bounds that is neither an objective nor the cost is only
+    recorded and predicted."""
 
     name: str
     lower: float = -math.inf

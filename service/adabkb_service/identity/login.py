@@ -50,8 +50,8 @@ class Login:
         login = None if cookie is None else cls._parsed(cookie)
         if login is None or not hmac.compare_digest(login.state.encode(), state.encode()):
             raise LoginFailed(
-                "This login was not begun in this browser, has ended, or took more than ten minutes. If you began a "
-                f"later login in another tab, complete that one. {AGAIN}",
+                f"This login was not begun in this browser, has ended, or took more than {SECONDS // 60} "
+                f"minutes. If you began a later login in another tab, complete that one. {AGAIN}",
                 "login: state",
             )
         return login

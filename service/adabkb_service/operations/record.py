@@ -101,7 +101,9 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
             _check_same_as_reported(draft, trial, earlier, result, given)
         if result.parameters is not None and earlier.parameters != parameters:
             raise ResultConflict(
-                f"Attempt {attempt} of trial {trial.number} was evaluated at {shown(earlier.parameters)}."
+                f"Attempt {attempt} of trial {trial.number} already has a result, with other parameters: "
+                f"{shown(earlier.parameters)}. Leave out the parameters. If the stored ones are wrong, exclude "
+                f"observation {earlier.seq}, and report the value with its parameters and without the trial."
             )
         if given.keys() <= known.keys():
             return Recorded(trial, earlier, "repeated")
@@ -119,8 +121,8 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
 
 
 def _earlier(draft: Draft, trial: TrialRow, attempt: int, *, is_given: bool) -> ObservationRow | None:
-    """Return the stored result of an attempt of a trial. If there is none, the request names no attempt, and the
-    trial's first result lacks numbers, return this first result. Otherwise None."""
+    """Return the stored result of an attempt of a trial. Without one, return the trial's first result if the request
+    names no attempt and this result lacks numbers. Otherwise, return None."""
     if trial.state not in ("completed", "stopped"):  # a trial ends with its first result, of whichever attempt
         return None
     found = draft.observations_of(trial.number)
@@ -184,9 +186,12 @@ def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
         return Recorded(trial, None, "repeated")
     if trial.state == "completed":
         outcome = f"the value {trial.value}" if trial.value is not None else f"the metrics {shown(trial.metrics)}"
-        raise TrialFinished(f"Trial {trial.number} is completed with {outcome}; it cannot fail.")
+        raise TrialFinished(f"Trial {trial.number} has completed with {outcome}, so it cannot fail.")
     if attempt != trial.attempt:
-        raise LeaseLost(f"Trial {trial.number} is at attempt {trial.attempt}; attempt {attempt} can no longer fail it.")
+        raise LeaseLost(
+            f"Trial {trial.number} has been issued again (attempt {trial.attempt}), so a failure of attempt {attempt} "
+            "is not recorded."
+        )
     seconds = seconds_of(draft, trial, attempt, failure.seconds)
     payload = {"attempt": attempt, "reason": failure.reason, **({} if seconds is None else {"seconds": seconds})}
     draft.record("failed", payload, trial.number)
@@ -194,8 +199,9 @@ def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
 
 
 def _record_own_failure(draft: Draft, failure: PointFailureBody) -> Recorded:
-    """Record a failed evaluation of a user's own point: as a trial, since only trials fail. Like a result at such a
-    point, it does not count towards the budget. It does not count towards ``failure_limit`` either."""
+    """Record a failed evaluation at a point that the user chose. It is stored as a trial, since only trials fail. Like
+    a result at such a point, it does not count towards the budget. It does not count towards ``failure_limit``
+    either."""
     parameters = with_assumed(draft, failure.parameters)
     point = feasible_point(draft.space, parameters, "/parameters", is_measured=True)
     trial = add_trial(draft, point, is_own=True)
@@ -218,14 +224,16 @@ def _check_not_stopped(trial: TrialRow) -> None:
     if trial.state == "stopped" and trial.curve is not None:
         raise TrialFinished(
             f"Trial {trial.number} was stopped at step {trial.curve['step']}, and its reports determine its result. "
-            f"If the evaluation still reached its last step, send that value with its parameters instead of the trial."
+            "If the evaluation still reached its last step, report its value with its parameters, and leave out "
+            "the trial."
         )
 
 
 def _check_same_as_reported(
     draft: Draft, trial: TrialRow, earlier: ObservationRow, result: TrialValueBody, numbers: Numbers
 ) -> None:
-    """Check that numbers equal those that were first reported, which are still in the log if they were corrected since.
+    """Check that numbers equal those that were first reported. The log keeps these even if the result was corrected
+    later.
 
     Raises:
         ResultConflict: a number differs.

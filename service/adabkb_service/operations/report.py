@@ -7,9 +7,11 @@ is stopped in the same transaction, and its worker need not send a result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
+from adabkb_service.contract.context import measured_of
 from adabkb_service.contract.cost import COST
 from adabkb_service.contract.reports import MAX_REPORTS, OneReportBody, Report, Reported, ReportsBody, reports_of
 from adabkb_service.contract.stored import definition_of
@@ -21,11 +23,12 @@ from adabkb_service.storage.columns import Estimate
 from adabkb_service.storage.rows import FINISHED, TrialRow
 from adabkb_service.study import curves, lifecycle, render
 from adabkb_service.study.draft import Draft
+from adabkb_service.study.point_checks import checked_measured
 from adabkb_service.study.request import Key, Outcome, Points, Request
 
 Bodies = OneReportBody | ReportsBody
 
-NOT_TOLD = 'is not allowed: only a study with "cost": "told" takes costs; leave it out'
+NOT_TOLD = 'is not allowed: reports contain costs only in a study with "cost": "told"; leave it out'
 NEEDED = (
     "is required: what the attempt has cost so far, because this report may stop the trial, and a stopped trial has no "
     "result that could give its cost"
@@ -53,13 +56,13 @@ def _report(number: int, body: Bodies, draft: Draft, _: Points) -> Outcome[Repor
     trial = draft.trial(number)
     check_current(trial, body.attempt)
     if trial.state != "stopped":
-        new = _new(draft, trial, body)
+        new, measured = _new(draft, trial, body)
         if trial.state not in FINISHED:
             renew(draft, trial, body.lease_seconds)
         elif new:
             raise TrialFinished(f"Trial {number} is {trial.state}; it takes no further reports.")
         if new:
-            _record(draft, trial, new)
+            _record(draft, trial, new, measured)
     lifecycle.update_state(draft)
     found, is_stopped = draft.trial(number), draft.trial(number).state == "stopped"
     return Outcome(
@@ -73,12 +76,12 @@ def _report(number: int, body: Bodies, draft: Draft, _: Points) -> Outcome[Repor
     )
 
 
-def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
-    """Return the reports that are not stored yet, in order."""
+def _new(draft: Draft, trial: TrialRow, body: Bodies) -> tuple[list[Report], dict[int, dict[str, Any]]]:
+    """Return the reports that are not stored yet, in order, and by step the values measured so far."""
     given = reports_of(body)
     last = -1 if trial.curve is None else trial.curve["step"]
     known = curves.values(draft, trial.number, trial.attempt, [each.step for _, each in given if each.step <= last])
-    field_errors, new = [], []
+    field_errors, new, measured = list[FieldError](), list[Report](), dict[int, dict[str, Any]]()
     for pointer, each in given:
         if known.get(each.step, each.value) != each.value:
             raise ReportConflict(
@@ -91,6 +94,10 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
             field_errors.append(FieldError(f"{pointer}/step", detail, "step"))
         if detail := _cost_error(draft, each.cost):
             field_errors.append(FieldError(f"{pointer}/cost", detail, "cost"))
+        try:
+            measured[each.step] = _measured(draft, trial, each, pointer)
+        except Invalid as error:
+            field_errors += error.errors
         new.append(each)
         known[each.step], last = each.value, max(each.step, last)
     if field_errors:
@@ -98,7 +105,20 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> list[Report]:
     if (0 if trial.curve is None else trial.curve["reports"]) + len(new) > MAX_REPORTS:
         detail = f"an attempt may report at most {MAX_REPORTS:,} values; report only every tenth step"
         raise Invalid([FieldError("/reports" if isinstance(body, ReportsBody) else "/step", detail, "too_many")])
-    return new
+    return new, measured
+
+
+def _measured(draft: Draft, trial: TrialRow, given: Report, pointer: str) -> dict[str, Any]:
+    """Return the values in a report of the parameters that are measured with the result, by name.
+
+    Raises:
+        Invalid: a value is not allowed, or is missing in a study that stops trials early.
+    """
+    if given.parameters is None and draft.study.definition["early_stopping"] is None:
+        return {}
+    # A trial that was issued before an edit added a parameter lacks it.
+    names = [name for name in measured_of(definition_of(draft.study.definition).parameters) if name in trial.parameters]
+    return checked_measured(draft.space, names, given.parameters or {}, f"{pointer}/parameters")
 
 
 def _step_error(draft: Draft, step: int, last: int) -> str | None:
@@ -122,8 +142,9 @@ def _cost_error(draft: Draft, cost: float | None) -> str | None:
     return None
 
 
-def _record(draft: Draft, trial: TrialRow, new: Sequence[Report]) -> None:
-    """Record the reports. Stop the trial if the study's early-stopping rule requires this after any of them."""
+def _record(draft: Draft, trial: TrialRow, new: Sequence[Report], measured: Mapping[int, Mapping[str, Any]]) -> None:
+    """Record the reports. Stop the trial if the study's early-stopping rule requires this after any of them.
+    ``measured`` are the values measured so far, by step."""
     payload = {"attempt": trial.attempt, "reports": [[each.step, each.value] for each in new]}
     draft.record("reported", payload, trial.number)
     rule, curve = definition_of(draft.study.definition).stopping_rule, trial.curve
@@ -137,22 +158,31 @@ def _record(draft: Draft, trial: TrialRow, new: Sequence[Report]) -> None:
             others = [] if mark is None else curves.competitors(draft, mark, trial, values)
             if reason := rule.verdict(curve, others):
                 estimate = None if mark is None else curves.estimate(draft, mark, each.value, values, rule.metric)
-                _stop(draft, trial, new[-1], reason, estimate)
+                _stop(draft, trial, new[-1], measured[new[-1].step], reason, estimate)
                 return
 
 
-def _stop(draft: Draft, trial: TrialRow, last: Report, reason: str, estimate: Estimate | None) -> None:
+def _stop(
+    draft: Draft,
+    trial: TrialRow,
+    last: Report,
+    measured: Mapping[str, Any],
+    reason: str,
+    estimate: Estimate | None,
+) -> None:
     """Stop a trial. Without an estimate of its final value, record the last reported value as its result. The worker
-    may add other metrics of the study to this result later."""
+    may add other metrics of the study to this result later. ``measured`` are the values of the parameters that are
+    measured with the result."""
     definition = definition_of(draft.study.definition)
     seconds = seconds_of(draft, trial, trial.attempt, None)
     rule, cost = definition.early_stopping, last.cost if definition.cost == "told" else measured_cost(draft, seconds)
     metric = None if rule is None else rule.metric
+    parameters = {**trial.parameters, **measured}
     payload = {
         "attempt": trial.attempt,
         "step": last.step,
         "value": last.value,
-        "parameters": trial.parameters,
+        "parameters": parameters,
         "reason": reason,
         "estimate": estimate,
         **({} if seconds is None else {"seconds": seconds}),
@@ -167,7 +197,7 @@ def _stop(draft: Draft, trial: TrialRow, last: Report, reason: str, estimate: Es
     result = {
         "observation": draft.study.observations + 1,
         "attempt": trial.attempt,
-        "parameters": trial.parameters,
+        "parameters": parameters,
         **value,
         **({} if seconds is None else {"seconds": seconds}),
         **({"metrics": metrics, "std_errors": {}} if definition.metrics_with_bounds else {}),

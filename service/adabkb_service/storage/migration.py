@@ -157,10 +157,11 @@ def _lacking(connection: Connection) -> list[str]:
 
 
 def _older(revision: str | None) -> str:
-    meanwhile = "; its servers may keep running" if revision is not None and _adds_to(HEAD, revision) else ""
+    is_additive = revision is not None and _adds_to(HEAD, revision)
+    meanwhile = "Servers of the older version may keep running during the migration. " if is_additive else ""
     return (
-        f"The database's schema ({revision or 'of no version'}) is older than this version's ({HEAD}). "
-        f"Back it up, then run: adabkb data migrate{meanwhile}"
+        f"The database's schema ({revision or 'of no version'}) is older than this version's ({HEAD}). {meanwhile}"
+        "Back the database up, then run: adabkb data migrate"
     )
 
 

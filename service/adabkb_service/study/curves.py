@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from adabkb_service.contract.context import context_of
+from adabkb_service.contract.context import context_of, measured_of
 from adabkb_service.contract.metrics import metrics_of, total_violation
 from adabkb_service.contract.stored import definition_of, is_edited
 from adabkb_service.engine.early_stopping import extrapolated
@@ -51,7 +51,8 @@ def comparable(draft: Draft, mark: int) -> dict[int, float]:
 
 def competitors(draft: Draft, mark: int, trial: TrialRow, values: Mapping[int, float]) -> list[float]:
     """The values at a mark of the other trials that have the same plate and context as a trial. In a study without
-    plates and context, these are all other trials.
+    plates and context, these are all other trials. Context that is measured with the result is not compared, since it
+    differs between almost all trials; its effect is a part of the noise of the values.
 
     Args:
         draft: the draft of the study.
@@ -60,7 +61,8 @@ def competitors(draft: Draft, mark: int, trial: TrialRow, values: Mapping[int, f
         values: as ``comparable`` returns them.
     """
     definition = definition_of(draft.study.definition)
-    names = context_of(definition.parameters)
+    measured = measured_of(definition.parameters)
+    names = [name for name in context_of(definition.parameters) if name not in measured]
     if not names and definition.plates is None:
         return [value for other, value in values.items() if other != trial.number]
     known = draft.reached(mark)

@@ -55,13 +55,25 @@ def fitting_plate(study: StudyRow, space: Space, fixed: Mapping[str, Any]) -> Op
     if found is None or not fixed:
         return found
     values = {**fixed, **found.values}
-    if not Slice(space, fixed).agrees(values):
-        return None
+    return found if Slice(space, fixed).agrees(values) and _has_points(space, values) else None
+
+
+def _has_points(space: Space, values: Mapping[str, Any]) -> bool:
+    """Whether a space has a feasible point with these values."""
     try:
         check_slice(Slice(space, values), "")
     except Invalid:
-        return None
-    return found
+        return False
+    return True
+
+
+def closes(study: StudyRow, space: Space) -> bool:
+    """Whether an edit closes the last plate: the edited space has no point with the values that the plate's trials
+    share."""
+    shared = None if study.plate is None else study.plate["shared"]
+    if not shared:
+        return False
+    return bool(space.problems(shared, partial=True) or space.withdrawn(shared)) or not _has_points(space, shared)
 
 
 def restriction(study: StudyRow, fixed: dict[str, Any] | None, plate: OpenPlate | None) -> Restriction:

@@ -14,11 +14,12 @@ from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import FieldError, Invalid, json_pointer
 
-CHOSEN = "is not a context parameter of this study; to choose its value for one request, give it as fixed"
+CHOSEN = "is not a context parameter of this study; to choose its value for one request, set it in the field fixed"
 NOT_KNOWN = "is missing; give the values that all context parameters have now"
 NOT_MEASURED = "is missing: its value is measured with the result; give the measured value"
+ONLY_MEASURED = "is not a parameter that is measured with the result; leave it out"
 WITHDRAWN = "is a row that was withdrawn from the catalogue; restore it first, or give another one"
-IS_CONTEXT = "is a context parameter of this study; give its value as context"
+IS_CONTEXT = "is a context parameter of this study; set it in the field context"
 
 
 def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str, *, is_measured: bool) -> dict[str, Any]:
@@ -62,8 +63,8 @@ def feasible_point(space: Space, parameters: Mapping[str, Any], pointer: str, *,
 
 
 def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[str, Any]:
-    """The values that a request fixes, converted as by ``checked_point``. Parameters that never vary are left out;
-    parents and shares that follow from the other values are added.
+    """The values that a request fixes, converted as by ``checked_point``. Parameters that never vary are left out.
+    Parents in conditions, and shares of mixtures, are added if the other values determine them.
 
     Args:
         space: the space of the study.
@@ -74,7 +75,7 @@ def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[
         Invalid: one error per parameter that is unknown, out of range, or inactive given the other values, or per
             mixture that the shares cannot complete.
     """
-    fixed = {**_only_parents(space, fixed), **fixed}
+    fixed = {**_implied_parents(space, fixed), **fixed}
     problems = space.problems(fixed, partial=True)
     if problems:
         raise _invalid(problems, pointer)
@@ -82,8 +83,8 @@ def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[
     return {**found, **_last_shares(space, found, pointer)}
 
 
-def _only_parents(space: Space, fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """Name -> value of each parent that can have only this value if the fixed parameters are active."""
+def _implied_parents(space: Space, fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """Name -> value of each parent in the conditions of the fixed parameters that leave it only this value."""
     return {name: values[0] for name, values in space.activity.values_for(fixed) if len(values) == 1}
 
 
@@ -145,6 +146,29 @@ def check_measured(names: Collection[str], parameters: Mapping[str, Any] | None,
     problems = {name: NOT_MEASURED for name in names if name not in (parameters or {})}
     if problems:
         raise _invalid(problems, pointer)
+
+
+def checked_measured(
+    space: Space, names: Collection[str], parameters: Mapping[str, Any], pointer: str
+) -> dict[str, Any]:
+    """The values that are measured with the result, converted as by ``checked_point``.
+
+    Args:
+        space: the space of the study.
+        names: the context parameters that are measured with the result.
+        parameters: name -> value.
+        pointer: JSON pointer to the values in the request.
+
+    Raises:
+        Invalid: one error per parameter that is missing, out of range or not among ``names``.
+    """
+    problems = {name: ONLY_MEASURED for name in parameters if name not in names}
+    problems |= {name: NOT_MEASURED for name in names if name not in parameters}
+    known = {name: value for name, value in parameters.items() if name not in problems}
+    problems |= space.problems(known, partial=True, is_measured=True)
+    if problems:
+        raise _invalid(problems, pointer)
+    return {axis.name: canonical(axis, known[axis.name]) for axis in space.axes if axis.name in known}
 
 
 def check_not_context(space: Space, fixed: Mapping[str, Any], pointer: str) -> None:
@@ -218,8 +242,8 @@ def _shares(space: Space, index: int) -> str:
 def _leaves_none(space: Space, index: int) -> str:
     mixture = space.mixtures[index]
     return (
-        f"leaves no shares of the study's mixture {index} ({mixture}), which sum to {mixture.total:.10g}; give other "
-        "values"
+        f"leaves no possible shares for the study's mixture {index} ({mixture}), whose sum must be "
+        f"{mixture.total:.10g}; give other values"
     )
 
 

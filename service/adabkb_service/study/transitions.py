@@ -317,8 +317,8 @@ def _corrected(rows: Rows, event: EventRow) -> Columns:
 def _edited(rows: Rows, event: EventRow) -> Columns:
     definition = edited(rows.study.definition, event.payload)
     rows.study = replace(rows.study, definition=definition)  # the definition decides which results count
-    # the shared values may be outside the new space
-    return {**_recounted(rows), "model": {**INITIAL_MODEL_STATS, "rests_on": event.seq}, **_plate_closed(rows, event)}
+    changed = {**_recounted(rows), "model": {**INITIAL_MODEL_STATS, "rests_on": event.seq}}
+    return changed | (_plate_closed(rows, event) if event.payload.get("closes_plate") else {})
 
 
 def _plate_closed(rows: Rows, _: EventRow) -> Columns:

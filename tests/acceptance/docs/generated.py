@@ -186,10 +186,16 @@ def intervals() -> str:
     return _by_set("intervals", intervals_benchmark.HEADER)
 
 
+CAPTIONS = {
+    "development": "Development problems, on which constants were chosen",
+    "final": "Final problems, used only for the judgment",
+}
+
+
 def _by_set(name: str, header: Sequence[str]) -> str:
     """A table for each set of problems, from the committed results."""
     found = json.loads((RESULTS / f"{name}.json").read_text())["rows"]
-    return "\n\n".join(f"*{each.capitalize()}*:\n\n{markdown(header, rows)}" for each, rows in found.items())
+    return "\n\n".join(f"*{CAPTIONS[each]}*:\n\n{markdown(header, rows)}" for each, rows in found.items())
 
 
 def ablation() -> str:

@@ -8,6 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from adabkb_service.contract.requests import FINAL, PatchStudyBody
+from adabkb_service.contract.study import StudyDefinition
 from tests.integration.api.conftest import DEFINITION, PARAMETERS, pointers
 from tests.samples import some
 
@@ -151,8 +153,8 @@ def test_invalid_constant_is_rejected_with_a_remedy(server: str, algorithm: dict
 
 LONG_WORDS = "must be 1 to 100 letters, digits, dots, underscores or hyphens, and begin with a letter or a digit"
 WORDS: list[tuple[dict[str, Any], str, str]] = [
-    ({"bugdet": 3}, "/bugdet", "is not a field here; did you mean budget?"),
-    ({"parameters": [{**PARAMETERS[0], "hihg": 1}]}, "/parameters/0/hihg", "is not a field here; did you mean high?"),
+    ({"bugdet": 3}, "/bugdet", "is an unknown field; did you mean budget?"),
+    ({"parameters": [{**PARAMETERS[0], "hihg": 1}]}, "/parameters/0/hihg", "is an unknown field; did you mean high?"),
     (
         {"parameters": [{"name": "x"}]},
         "/parameters/0",
@@ -209,6 +211,42 @@ def test_invalid_fixed_values_are_rejected_with_their_fields(
     assert api.get(study).json()["revision"] == revision
 
 
+def test_every_setting_can_be_changed_or_is_refused_as_final(server: str) -> None:
+    """Otherwise, the refusal would suggest to change another setting, such as the description for the direction."""
+    assert set(FINAL) == StudyDefinition.model_fields.keys() - PatchStudyBody.model_fields.keys()
+    for name in FINAL:
+        (refused,) = httpx.patch(f"{server}/v1/studies/s", json={name: None}).json()["errors"]
+        assert (refused["pointer"], refused["detail"]) == (f"/{name}", "cannot be changed; create another study")
+
+
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"trial": 1, "value": 1, "plate": 2}, "/plate", "is not allowed with trial, whose plate is known; leave it out"),
+    (
+        {"trial": 1, "value": 1, "attributes": {}},
+        "/attributes",
+        "is for results without a trial; set attributes of the trial",
+    ),
+    (
+        {"trial": 1, "state": "failed", "value": 1},
+        "/value",
+        'is not allowed with state "failed"; leave it out',
+    ),
+    (
+        {"parameters": {}, "state": "failed", "cost": 1},
+        "/cost",
+        'is not allowed with state "failed"; leave it out',
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "pointer", "detail"), REFUSED)
+def test_fields_of_other_results_are_refused_with_the_reason(
+    server: str, body: dict[str, Any], pointer: str, detail: str
+) -> None:
+    (refused,) = httpx.post(f"{server}/v1/studies/s/observe", json=body).json()["errors"]
+    assert (refused["pointer"], refused["detail"]) == (pointer, detail)
+
+
 def test_unknown_fields_get_a_suggestion(server: str) -> None:
     body = {**DEFINITION, "bugdet": 3, "Seed": 1, "zzz": 2}
     faults = httpx.post(f"{server}/v1/studies", json=body).json()["errors"]
@@ -216,7 +254,7 @@ def test_unknown_fields_get_a_suggestion(server: str) -> None:
         "did you mean budget?",
         "did you mean seed?",
     ]
-    assert "there are id, title, description, objectives, direction" in faults[2]["detail"]
+    assert "(known: id, title, description, objectives, direction" in faults[2]["detail"]
     (misspelt,) = httpx.patch(f"{server}/v1/studies/s", json={"budgte": 3}).json()["errors"]
     assert misspelt["detail"].endswith("did you mean budget?")
 
@@ -300,7 +338,7 @@ for _ in range(9):
 BAD_ATTRIBUTES: list[tuple[Any, str, str]] = [
     ({"attributes": None}, "/attributes", "must be an object"),
     ({"attributes": []}, "/attributes", "must be an object"),
-    ({"attributes": {}, "state": "failed"}, "/state", "is not a field here; there are attributes"),
+    ({"attributes": {}, "state": "failed"}, "/state", "is an unknown field (known: attributes)"),
     (
         {"attributes": {"a:b": 1}},
         "/attributes",

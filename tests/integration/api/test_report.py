@@ -103,7 +103,7 @@ def test_report_hash_is_that_of_the_exported_events(api: httpx.Client) -> None:
     events = [line for line in lines if line.startswith('{"type": "event"')]
     digest = hashlib.sha256("".join(events).encode()).hexdigest()
     version = api.get("/v1/studies/digits").json()["revision"]
-    assert f"Version {version}: {len(events)} events." in report(api, "digits")
+    assert f"Revision {version}: {len(events)} events." in report(api, "digits")
     assert f"    {digest}\n" in report(api, "digits")
     api.patch("/v1/studies/digits/observations/1", json={"value": 5})
     assert digest not in report(api, "digits")

@@ -143,6 +143,16 @@ def test_values_are_reported_until_the_trial_is_stopped(create: Callable[..., St
     assert f"adabkb trial release {study.id} TRIAL" in adabkb("trial", "report", study.id, "1", "1", "2", code=1)
 
 
+def test_a_report_has_the_values_that_are_measured_with_the_result(create: Callable[..., Study]) -> None:
+    space = {"x": Float(0, 1), "humidity": Float(0, 1, context="measured")}
+    study = create(parameters=space, early_stopping={"rule": "patience", "max_steps": 9, "no_gain_for": 1})
+    adabkb("trial", "suggest", study.id)
+    assert "humidity: is missing" in adabkb("trial", "report", study.id, "1", "1", "0.5", code=1)
+    assert adabkb("trial", "report", study.id, "1", "1", "0.5", "humidity=0.3") == "Go on.\n"
+    adabkb("trial", "report", study.id, "1", "2", "0.5", "humidity=0.4", code=3)
+    assert [each.parameters["humidity"] for each in study.observations()] == [0.4]
+
+
 def test_attributes_of_a_result_without_a_trial_are_set_and_removed(study: Study) -> None:
     added = study.add_result({"x": 0.5, "y": 0.5}, 1.0).observation
     assert added is not None
@@ -191,7 +201,7 @@ def test_the_point_of_a_trial_is_repeated(study: Study) -> None:
 
 def test_user_supplied_points_are_queued_and_added(study: Study) -> None:
     assert adabkb("trial", "queue", study.id, "x=0.5", "y=0.25") == "Trial 1 is queued: x=0.5 y=0.25\n"
-    assert adabkb("trial", "queue", study.id, '{"x": 0.25, "y": 1}') == "Trial 2 is queued: x=0.25 y=1.0\n"
+    assert adabkb("trial", "queue", study.id, '{"x": 0.25, "y": 1}') == "Trial 2 is queued: x=0.25 y=1\n"
     assert adabkb("result", "add", study.id, "-3.5", "x=0.5", "y=0.5", "--std-error", "0.5").startswith(
         "Observation 1 is stored"
     )
@@ -220,10 +230,27 @@ def test_results_are_corrected_excluded_and_included_with_a_reason(study: Study)
     assert "corrected" in adabkb("study", "events", study.id).splitlines()[2]
 
 
+def test_numbers_have_six_digits_except_in_points_to_evaluate(study: Study) -> None:
+    """As in tables, in Python and in the web interface; ``--json`` has all digits."""
+    x, y, value = 1 / 3, 2 / 3, 1234 / 7
+    queued = adabkb("trial", "queue", study.id, f"x={x!r}", f"y={y!r}")
+    assert queued == "Trial 1 is queued: x=0.333333 y=0.666667\n"
+    assert adabkb("trial", "suggest", study.id) == f"trial 1: x={x!r} y={y!r}\n"
+    found = "176.286 at x=0.333333 y=0.666667"
+    assert adabkb("result", "observe", study.id, "1", repr(value)).endswith(f"best {found}\n")
+    assert f"best {found}" in adabkb("study", "show", study.id)
+    assert f"observed: {found}\n" in adabkb("study", "recommendation", study.id)
+    corrected = adabkb("result", "correct", study.id, "1", repr(value), "--std-error", repr(1 / 7))
+    assert "176.286 ± 0.142857 at x=0.333333 y=0.666667. " in corrected
+    assert f"{found.replace(' y', ', y')}>" in repr(study.info())
+    (result,) = json.loads(adabkb("result", "list", study.id, "--json"))
+    assert (result["value"], result["parameters"]) == (value, {"x": x, "y": y})
+
+
 def test_a_correction_keeps_what_is_not_given_and_none_removes_a_standard_error(study: Study) -> None:
     adabkb("result", "add", study.id, "1", "x=0.5", "y=0.5", "--std-error", "0.25")
-    assert "observation 1: 2.0 ± 0.25 at" in adabkb("result", "correct", study.id, "1", "2")
-    assert "observation 1: 2.0 at" in adabkb("result", "correct", study.id, "1", "--std-error", "none")
+    assert "observation 1: 2 ± 0.25 at" in adabkb("result", "correct", study.id, "1", "2")
+    assert "observation 1: 2 at" in adabkb("result", "correct", study.id, "1", "--std-error", "none")
     assert "'many' is not a number" in adabkb("result", "correct", study.id, "1", "--std-error", "many", code=2)
     assert "nothing to correct" in adabkb("result", "correct", study.id, "1", code=1)
     told = adabkb("result", "correct", study.id, "1", "--metric-std-error", "time=none", code=1)
@@ -294,7 +321,8 @@ def test_a_study_is_paused_resumed_and_changed(study: Study) -> None:
     info = study.info()
     assert (info.budget, info.tolerance, info.lease_seconds, info.max_attempts) == (None, None, 9, 2)
     assert "such as --budget 100" in adabkb("study", "update", study.id, code=1)
-    assert "/budget" in adabkb("study", "update", study.id, "--budget", "many", "--json", code=1)
+    assert "/budget" in adabkb("study", "update", study.id, "--budget", "0", "--json", code=1)
+    assert "such as 60, '3 plates' or 'cost 50'" in adabkb("study", "update", study.id, "--budget", "many", code=1)
     wider, added = '{"name": "x", "kind": "float", "low": 0, "high": 3}', '{"name": "b", "kind": "bool"}'
     adabkb("study", "update", study.id, "--parameter", wider, "--parameter", added, "--default", "b=true")
     assert [parameter["name"] for parameter in study.info().parameters][-1] == "b"
@@ -322,7 +350,7 @@ def test_names_and_units_are_changed_and_in_an_excel_file(study: Study, tmp_path
     assert "is 282, far above the possible values, 0 to 100 %" in told
     assert "does not measure" in adabkb("study", "update", study.id, "--quantity", 'purity={"unit": "%"}', code=1)
     adabkb("result", "add", study.id, "82", "x=0.5", "y=0.5")
-    assert "best 82.0 % at x=0.5 y=0.5" in adabkb("study", "show", study.id)
+    assert "best 82 % at x=0.5 y=0.5" in adabkb("study", "show", study.id)
     assert "best 82 % at x=0.5, y=0.5" in repr(study.info())
     file = tmp_path / "study.xlsx"
     adabkb("study", "export", study.id, "--format", "xlsx", "--output", str(file))
@@ -332,7 +360,7 @@ def test_names_and_units_are_changed_and_in_an_excel_file(study: Study, tmp_path
 
 
 def test_what_is_known_is_shown(study: Study) -> None:
-    assert "has no observations yet" in adabkb("study", "recommendation", study.id)
+    assert f"Ask for a trial: adabkb trial suggest {study.id}." in adabkb("study", "recommendation", study.id)
     assert "has no results" in adabkb("result", "list", study.id)
     assert adabkb("model", "dictionary", study.id) == f"The dictionary of study {study.id} is empty.\n"
     for number, x in enumerate((0.25, 0.5, 0.75)):
@@ -340,7 +368,7 @@ def test_what_is_known_is_shown(study: Study) -> None:
     told = adabkb("study", "recommendation", study.id).splitlines()
     assert told[0].startswith("There are too few results to rely on the model")
     assert told[1].startswith("by the model: ")
-    assert told[2] == "observed: 2.0 at x=0.75 y=0.5"
+    assert told[2] == "observed: 2 at x=0.75 y=0.5"
     assert adabkb("model", "predict", study.id, "x=0.5", "y=0.5").startswith("x=0.5 y=0.5: ")
     several = json.loads(adabkb("model", "predict", study.id, '{"x": 0.5, "y": 0.5}', '{"x": 1, "y": 1}', "--json"))
     assert [sorted(prediction) for prediction in several] == [["lcb", "mean", "std", "ucb"]] * 2

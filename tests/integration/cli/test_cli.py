@@ -139,7 +139,7 @@ def test_the_output_names_a_system_other_than_the_default(url: list[str]) -> Non
     algorithm = {"profile": "paper"}
     adabkb("study", "create", "-", *url, stdin=json.dumps({**DEFINITION, "id": "c", "algorithm": algorithm}))
     listed = adabkb("study", "list", *url).splitlines()
-    assert listed[0].split() == ["study", "state", "system", "completed"]
+    assert listed[0].split() == ["study", "state", "algorithm", "completed"]
     assert [line.split()[:-1] for line in listed[1:]] == [
         ["c", "running", "ada-bkb", "paper"],
         ["b", "running", "gp-ucb"],
@@ -249,7 +249,7 @@ def test_flags_beat_the_environment_which_beats_the_file(tmp_path: Path, monkeyp
 @pytest.mark.parametrize(
     ("file", "environment", "message"),
     [
-        ("prot = 1", "1", "adabkb.toml: 'prot' is not a setting here; did you mean port?"),
+        ("prot = 1", "1", "adabkb.toml: 'prot' is an unknown setting; did you mean port?"),
         ("port = = 1", "1", "adabkb.toml is not valid TOML"),
         ("", "abc", "'port' (--port, ADABKB_PORT or adabkb.toml) is 'abc', but must be a whole number"),
         ("", "99999", "'port' (--port, ADABKB_PORT or adabkb.toml) is '99999', but must be at most 65535"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adabkb_client import Client, Study
-from adabkb_service.cli.main import SUMMARIES
+from adabkb_service.cli.main import PATHS, SUMMARIES
 from tests.integration.cli.shell import adabkb, commands
 from tests.integration.cli.test_calls import listening
 
@@ -123,11 +123,31 @@ def test_the_help_of_the_first_level_imports_neither_client_nor_server() -> None
         (["restore"], "Did you mean adabkb trash restore or adabkb data restore?"),
         (["recommend"], "Did you mean adabkb study recommendation?"),
         (["study", "run"], "Did you mean adabkb run?"),
+        (["study", "best", "svm"], "Did you mean adabkb study show or adabkb study recommendation?"),
+        (["study", "add_result", "svm"], "Did you mean adabkb result add?"),
+        (["study", "plot", "svm"], "open URL/studies/STUDY in a browser. In Python, study.plot draws them."),
         (["xyzzy"], "No such command 'xyzzy'."),
     ],
 )
 def test_a_command_that_does_not_exist_gets_the_one_that_is_meant_named(words: list[str], meant: str) -> None:
     assert adabkb(*words, code=2).rstrip().endswith(meant)
+
+
+OF_STUDY = {path[1] for path, _ in commands() if path[0] == "study" and len(path) == 2}
+METHODS = sorted(name for name in dir(Study) if not name.startswith("_") and name not in OF_STUDY)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_of_the_client_that_is_no_command_gets_one_named(method: str) -> None:
+    """Users of the client may type its names, such as ``adabkb study best``."""
+    said = adabkb("study", method, "svm", code=2)
+    others = {"plot": "In Python, study.plot draws them.", "with_options": "Give --url, --token or --retry-for"}
+    assert others.get(method, "Did you mean adabkb ") in said
+
+
+def test_only_commands_and_groups_are_suggested() -> None:
+    paths = {" ".join(path) for path, _ in commands()} | set(groups())
+    assert {path for named in PATHS.values() for path in named} == paths
 
 
 def test_global_options_stand_before_a_command_or_after_it(monkeypatch: pytest.MonkeyPatch) -> None:

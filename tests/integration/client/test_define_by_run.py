@@ -1,4 +1,4 @@
-"""Define-by-run: a study on a server whose space is what its objective asks for."""
+"""Define-by-run: a study on a server whose objective defines the search space."""
 
 from __future__ import annotations
 
@@ -93,6 +93,18 @@ def test_conditions_are_found_from_what_trials_ask_for(client: Client) -> None:
     assert best.value < 0.06
 
 
+def test_an_integer_with_few_values_can_be_a_parent(client: Client) -> None:
+    """The number of values is limited, not the range: the parent has three values from 0 to 100."""
+
+    def objective(trial: Any) -> float:
+        units = trial.suggest_int("units", 0, 100, step=50)
+        return float(trial.suggest_float("dropout", 0, 0.5) if units == 100 else units / 100)
+
+    study = client.define_by_run("s", direction="minimize", seed=1)
+    study.optimize(objective, n_trials=12, progress=False)
+    assert declared(study)["dropout"] == {"units": [100]}
+
+
 @pytest.mark.long
 def test_several_workers_lose_no_result(client: Client) -> None:
     """They find parameters at the same time, so some conditions may be wider than need be."""
@@ -137,13 +149,15 @@ def test_declared_parameters_are_taken_as_they_are(client: Client) -> None:
 
 def test_what_cannot_be_is_refused_with_a_remedy(client: Client) -> None:
     study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize", seed=1)
-    with pytest.raises(ValueError, match=r"study has float from 0.* to 1.*study.update\(parameters=\{'x': Float"):
+    different = r"study has a float from 0.* to 1.* on a linear scale.*study.update\(parameters=\{'x': Float"
+    with pytest.raises(ValueError, match=different):
         study.optimize(lambda trial: trial.suggest_float("x", 0, 2), n_trials=1, max_failures=1, progress=False)
     paper = client.create_study("p", {"x": Float(0, 1)}, direction="minimize", algorithm={"profile": "paper"})
     with pytest.raises(Exception, match="cannot be edited") as refused:
         paper.optimize(lambda trial: trial.suggest_float("y", 0, 1), n_trials=1, progress=False)
-    assert any("declare all parameters in create_study" in note for note in refused.value.__notes__)
-    with pytest.raises(TypeError, match="asks for no parameter"):
+    remedy = "Declare all parameters, with their conditions (when), in create_study"
+    assert any(remedy in note for note in refused.value.__notes__)
+    with pytest.raises(TypeError, match="requests no parameter"):
         client.define_by_run("none", direction="minimize").optimize(lambda _: 1.0, n_trials=1)
 
 

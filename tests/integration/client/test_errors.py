@@ -31,7 +31,7 @@ from adabkb_client._http.transport import accepted
         (lambda study: study.add_result({"x": 3, "y": 2}, 1.0), ["parameter 'x': is 3, outside [0.0, 1.0]"]),
         (lambda study: study.predict([{"x": 7, "y": 2}]), ["points[0], parameter 'x': is 7, outside [0.0, 1.0]"]),
         (lambda study: study.update(budget=-1), ["budget: must be at least 1"]),
-        (lambda study: study.update(bugdet=1), ["bugdet: is not a field here; did you mean budget?"]),
+        (lambda study: study.update(bugdet=1), ["bugdet: is an unknown field; did you mean budget?"]),
         (lambda study: study.report(study.suggest(), -1, 0.5), ["reports[0].step: must be at least 0"]),
         (lambda study: study.front(), ["this study has one; the recommendation is its best point"]),
         (lambda study: list(study.trials("done")), ["state: must be 'active'"]),

@@ -42,6 +42,29 @@ def test_a_run_stops_what_the_study_stops_and_spends_the_budget_by_steps(study: 
     assert stopped.estimate is not None
 
 
+def test_reports_have_the_values_that_are_measured_with_the_result(client: Client, server: str) -> None:
+    """Each way to report passes them, and a stopped trial has those of its last report."""
+    space = {"x": Float(0, 1), "humidity": Float(0, 1, context="measured")}
+    rule = PatienceRule(9, no_gain_for=2)
+    study = client.create_study("h", space, direction="minimize", early_stopping=rule)
+    study.suggest(2)
+    assert not study.report(1, 1, 0.5, parameters={"humidity": 0.1})
+    assert study.report_many(1, [(2, 0.5, None, {"humidity": 0.2}), (3, 0.5, None, {"humidity": 0.3})])
+    with pytest.raises(Invalid, match="humidity: is missing: its value is measured with the result"):
+        study.report(2, 1, 0.5)
+    with study.trial() as leased:
+        assert leased.report(1, 0.5, parameters={"humidity": 0.4}) is False
+        assert leased.report(3, 0.5, parameters={"humidity": 0.5})
+
+    async def work() -> None:
+        async with AsyncClient(server) as asynchronous, (await asynchronous.study("h")).trial() as trial:
+            assert not await trial.report(1, 0.5, parameters={"humidity": 0.6})
+            assert await trial.report(3, 0.5, parameters={"humidity": 0.7})
+
+    asyncio.run(work())
+    assert [each.parameters["humidity"] for each in study.observations()] == [0.3, 0.5, 0.7]
+
+
 @pytest.mark.long
 def test_processes_report_too(study: Study) -> None:
     report = study.run(objectives.learns, pass_trial=True, processes=True, n_trials=4)

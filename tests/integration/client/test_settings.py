@@ -45,7 +45,7 @@ from adabkb_service.contract import budget, cost, early_stopping, metrics, objec
 from adabkb_service.contract.algorithms import KINDS, PROFILES, SYSTEMS
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.contract.stored import REPLACED
-from adabkb_service.contract.study import CHANGEABLE, WORDED, StudyDefinition
+from adabkb_service.contract.study import CHANGEABLE, DISPLAY_FIELDS, StudyDefinition
 from tests.integration.cli.shell import adabkb
 
 
@@ -141,7 +141,7 @@ def test_these_of_them_can_be_changed() -> None:
     arguments = {"parameters", "catalogues", "defaults", *REPLACED} - rules
     paused = {"state"}
     assert set(StudyChanges.__annotations__) == PatchStudyBody.model_fields.keys() - arguments - paused
-    assert set(StudyChanges.__annotations__) == {*CHANGEABLE, *WORDED, *rules}
+    assert set(StudyChanges.__annotations__) == {*CHANGEABLE, *DISPLAY_FIELDS, *rules}
 
 
 @pytest.mark.parametrize(

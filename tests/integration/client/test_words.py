@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any, get_args, get_type_hints, is_typeddict
 
 import pytest
@@ -25,6 +27,7 @@ from adabkb_client import (
 )
 from adabkb_client.mcp import _arguments
 from adabkb_client.mcp._answers import InfoAnswer
+from adabkb_service.settings import Settings
 from tests.integration.cli.shell import commands
 from tests.integration.client.mcp.agents import in_process
 from tests.openapi import document
@@ -348,3 +351,12 @@ def test_the_settings_of_a_study_are_its_fields() -> None:
     fields = set(inspect.signature(StudyInfo).parameters)
     assert taken("create_study") - {"update"} <= fields
     assert taken("update") <= fields
+
+
+def test_no_environment_variable_is_read_by_both_servers_and_clients() -> None:
+    """A machine that has both could not set them differently."""
+    of_servers = {f"ADABKB_{name.upper()}" for name in Settings.model_fields}
+    sources = Path(adabkb_client.__file__).parent.rglob("*.py")
+    of_clients = {name for path in sources for name in re.findall(r"ADABKB_[A-Z_]+\b", path.read_text("utf-8"))}
+    assert {"ADABKB_URL", "ADABKB_TOKEN", "ADABKB_STOP_SECONDS"} <= of_clients
+    assert of_servers & of_clients == set()

@@ -24,6 +24,7 @@ from adabkb_client import (
 )
 from adabkb_client.errors import NotFinite, WrongResult
 from adabkb_integrations.inprocess import Found, RunningTrial, maximize, minimize
+from tests.samples import some
 
 X: dict[str, Parameter] = {"x": Float(0, 1), "k": Categorical(["a", "b"])}
 RULES: dict[str, Any] = {
@@ -261,10 +262,55 @@ def test_a_context_that_is_measured_gives_the_points_of_a_study(client: Client) 
     assert [dict(each.parameters) for each in study.observations()] == [dict(each.parameters) for each in found.trials]
     with pytest.raises(WrongResult, match="lacks the parameter 'humidity'"):
         minimize(without_humidity, space, 3, progress=False)
-    with pytest.raises(ValueError, match="early_stopping cannot be combined with humidity"):
-        minimize(trained, space, 3, pass_trial=True, early_stopping=RULES["asha"], progress=False)
     with pytest.raises(ValueError, match="humidity is measured with the result, so no constraint can name it"):
         minimize(without_humidity, space, 3, constraints=["x <= humidity"])
+
+
+@pytest.mark.parametrize("rule", some(RULES, {"median"}))
+def test_early_stopping_with_a_measured_context_gives_the_points_of_a_study(rule: str, client: Client) -> None:
+    space: dict[str, Parameter] = {**X, "humidity": Float(0, 1, context="measured")}
+    options: dict[str, Any] = {"early_stopping": RULES[rule], "seed": 4}
+
+    def training() -> Callable[[Any], dict[str, Any] | None]:
+        number = count()
+
+        def train(trial: Any) -> dict[str, Any] | None:
+            here, value = 0.2 + 0.05 * (next(number) % 7), 0.0
+            for step in range(1, 10):
+                value = (trial.parameters["x"] - here) ** 2 + (trial.parameters["k"] == "a") / 4 + 1 / min(step, 4)
+                if trial.report(step, value, parameters={"humidity": here}):
+                    return None
+            return {"value": value, "parameters": {"humidity": here}}
+
+        return train
+
+    found = minimize(training(), space, 12, pass_trial=True, progress=False, **options)
+    study = client.create_study(None, space, direction="minimize", budget=12, **options)
+    study.run(training(), pass_trial=True, progress=False)
+    assert {each.state for each in found.trials} >= {"stopped"}
+    assert [each.state for each in found.trials] == [each.state for each in study.trials()]
+    mine = [{name: each.parameters[name] for name in X} for each in found.trials]
+    assert mine == [dict(each.parameters) for each in study.trials()]
+    humidities = [0.2 + 0.05 * (number % 7) for number in range(len(found.trials))]
+    assert [each.parameters["humidity"] for each in found.trials] == humidities
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (None, r"parameters\['humidity'\] is missing"),
+        ({"humidity": 2.0}, r"parameters\['humidity'\] is 2.0, outside"),
+        ({"humidity": 0.5, "x": 0.5}, r"parameters\['x'\] is not measured with the result"),
+    ],
+)
+def test_a_report_needs_exactly_the_values_that_are_measured(given: Any, message: str) -> None:
+    space: dict[str, Parameter] = {**X, "humidity": Float(0, 1, context="measured")}
+
+    def train(trial: Any) -> None:
+        trial.report(1, 0.5, parameters=given)
+
+    with pytest.raises(WrongResult, match=message):
+        minimize(train, space, 3, pass_trial=True, early_stopping=RULES["patience"], progress=False)
 
 
 def test_a_baseline_is_kept_in_the_context_of_the_last_result(client: Client) -> None:

@@ -88,6 +88,23 @@ def test_a_context_value_has_the_type_of_its_parameter_with_and_without_a_model(
         assert [(values[name], type(values[name])) for name in context] == [(0.25, float), (3, int)]
 
 
+@pytest.mark.parametrize("storage", [None, "sqlite://"])
+def test_a_context_may_have_values_of_numpy(storage: Any) -> None:
+    """Databases store JSON, which has none of them."""
+
+    def objective(trial: optuna.Trial) -> float:
+        layers, is_dry = trial.suggest_int("layers", 1, 4), trial.suggest_categorical("dry", [False, True])
+        found.append((layers, is_dry, trial.suggest_categorical("glue", ["fast", "slow"])))
+        return quality(found[-1][2], trial.suggest_float("humidity", 0, 1), trial.suggest_float("speed", 0, 10))
+
+    found: list[tuple[Any, ...]] = []
+    context = {"layers": np.int64(3), "dry": np.bool_(True), "glue": np.str_("slow"), "humidity": np.array([0.5])}
+    study = optuna.create_study(sampler=AdaBKBSampler(seed=1, context=context), storage=storage)
+    study.optimize(objective, n_trials=4)
+    assert [(*values, *map(type, values)) for values in found] == [(3, True, "slow", int, bool, str)] * 4
+    assert {(type(trial.params["humidity"]), trial.params["humidity"]) for trial in study.trials} == {(float, 0.5)}
+
+
 @pytest.mark.parametrize("trials", [0, 4])
 @pytest.mark.parametrize("value", [{"humidity": 7}, {"glue": "none"}, {"humidity": "high"}])
 def test_a_wrong_context_is_refused(trials: int, value: dict[str, Any]) -> None:

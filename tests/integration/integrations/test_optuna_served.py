@@ -45,21 +45,23 @@ def test_stop_rule_of_the_study_prunes_trials(client: Client) -> None:
     assert {trial.state for trial in found.values()} == {"stopped", "completed"}
 
 
-def test_report_passes_the_cost(client: Client) -> None:
+def test_report_passes_the_cost_and_measured_values(client: Client) -> None:
     def costly(trial: BaseTrial) -> float:
         assert isinstance(trial, ServedTrial)
         rate = trial.suggest_float("rate", 0, 1)
         for step in range(1, STEPS + 1):
-            trial.report(rate, step, cost=0.5 * step)
+            trial.report(rate, step, cost=0.5 * step, parameters={"humidity": 0.1 * step})
             if trial.should_prune():
                 raise optuna.TrialPruned
         return rate
 
     rule = PatienceRule(STEPS, no_gain_for=2)
-    study = client.create_study("c", {"rate": Float(0, 1)}, direction="minimize", cost="told", early_stopping=rule)
+    space: dict[str, Parameter] = {"rate": Float(0, 1), "humidity": Float(0, 1, context="measured")}
+    study = client.create_study("c", space, direction="minimize", cost="told", early_stopping=rule)
     study.run(served(costly), pass_trial=True, n_trials=1, progress=False)
     (trial,) = study.trials()
     assert (trial.state, trial.metrics) == ("stopped", {"cost": 1.5})
+    assert [each.parameters["humidity"] for each in study.observations()] == [0.1 * 3]
 
 
 def test_trial_that_prunes_itself_fails_with_that_reason(client: Client) -> None:

@@ -23,7 +23,8 @@ ROOT = Path(__file__).parents[3]
 def rows() -> dict[str, list[str]]:
     """Setting -> the other cells of its row."""
     text = (ROOT / "docs/integrations.md").read_text()
-    table = text.split("| Setting | `minimize` | sampler | Otherwise |")[1].split("\n\n")[0].splitlines()[2:]
+    header = "| Setting | `minimize` | sampler | Reason or alternative |"
+    table = text.split(header)[1].split("\n\n")[0].splitlines()[2:]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
     return {name.strip("`"): others for name, *others in cells}
 

@@ -224,7 +224,7 @@ def test_every_declaration_becomes_the_equivalent_axis() -> None:
         "mixed": ChoiceAxis("mixed", (None, 3, "x")),
         "objects": ChoiceAxis("objects", (0, 1)),
         "unordered": ChoiceAxis("unordered", (3, 1, 2)),
-        "array": ChoiceAxis("array", (0.01, 0.1, 1.0, 10.0), ordered=True),
+        "array": ChoiceAxis("array", tuple(np.logspace(-2, 1, 4).tolist()), ordered=True),
         "one": FixedAxis("one", 5),
         "float": StepAxis("float", 0, 1, 0.25),
         "int": IntAxis("int", 1, 64, "log"),

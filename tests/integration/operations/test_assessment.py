@@ -93,14 +93,14 @@ def test_five_results_are_too_few_for_importances(running: Service) -> None:
     best = found.progress.best
     assert best is not None
     assert found.progress.text == (
-        f"The best of 5 results is {best.value:.1f}. There are too few results to say how far a repetition would "
-        "differ."
+        f"The best of 5 results is {best.value:.1f}. There are too few results to estimate how much a "
+        "repetition would differ."
     )
     assert found.findings is not None
     assert (found.findings.importances, found.findings.text) == ({}, "Never tried: catalyst PPh3.")
     assert found.checks[0].text == (
-        "Few results: 5, for 3 parameters that vary. Before the model says which points are good, 7 more results are "
-        "needed."
+        "Few results: 5, for 3 parameters that vary. The model needs 7 more to compare parameters and to bound the "
+        "remaining gain."
     )
 
 
@@ -157,7 +157,7 @@ def test_repeated_best_point_has_a_mean(running: Service, direction: str) -> Non
     assert found.measured is not None
     assert found.measured.count == 3
     assert found.measured.mean == pytest.approx(best.value - off / 3.0)
-    assert f", one of 3 at its point, whose mean is {best.value - off / 3.0:.4g}." in found.text
+    assert f". The mean of the 3 results at its point is {best.value - off / 3.0:.4g}." in found.text
     assert found.repetition is not None
     assert 0.0 <= found.repetition.low < found.repetition.high <= 100.0
 
@@ -258,9 +258,13 @@ def test_infeasible_results_are_not_called_best(running: Service) -> None:
     for number in range(5):
         (trial,) = suggest(running, "s", Ask()).view.trials
         observed(running, trial.number, 1.5 + number, {"cost": 4.0 + number})
+        if number == 0:
+            only = assessment(running, "s").progress.text
+            assert only == "The only result, 1.5 (trial 1), violates the bounds of cost."
     found = assessment(running, "s")
-    assert found.progress.text.startswith("No result satisfies all bounds yet. The closest of 5 is 1.5 (trial 1)")
-    assert found.progress.text.endswith("violates the bounds of cost.")
+    assert found.progress.text == (
+        "No result satisfies all bounds yet. Of 5 results, 1.5 (trial 1) comes closest; it violates the bounds of cost."
+    )
     assert found.outlook.text == "No result satisfies all bounds, so the remaining gain is unknown."
     observed(running, suggest(running, "s", Ask()).view.trials[0].number, 9.5, {"cost": 1.0})
     assert assessment(running, "s").progress.text.startswith("The best of 6 results is 9.5 (trial 6)")
@@ -291,7 +295,7 @@ def test_other_systems_report_what_they_support(running: Service, system: str) -
     assert [each.check for each in found.checks] in ([], ["edge"])
     assert all(each.widened is None for each in found.checks), "such a study cannot be edited"
     judged = validation(running, "s")
-    assert (judged.items, judged.inside, judged.reason) == ([], None, "not_this_system")
+    assert (judged.items, judged.inside, judged.reason) == ([], None, "not_this_algorithm")
 
 
 def test_complete_and_paused_studies_give_the_reason(running: Service) -> None:
@@ -359,7 +363,9 @@ def test_failed_model_leaves_statements_about_results(running: Service) -> None:
     assert check.check == "model_failed"
     assert check.text.startswith("The model failed to process the results: ")
     value = "\N{MINUS SIGN}1.7e+308"
-    assert found.progress.text == f"The best of 2 results is {value}, one of 2 at its point, whose mean is {value}."
+    assert (
+        found.progress.text == f"The best of 2 results is {value}. The mean of the 2 results at its point is {value}."
+    )
     assert (found.progress.expected, found.findings, found.outlook.gap) == (None, None, None)
     assert found.outlook.text == "The model has failed, so the remaining gain is unknown."
     assert found.latest is not None
@@ -526,7 +532,9 @@ def test_a_best_result_beyond_its_natural_bound_is_a_warning_and_no_reason_to_st
     found = assessment(running, "s")
     assert found.checks[0].check == "beyond_bounds"
     assert "The best result is 150\xa0%, but 100\xa0% is the best possible one." in found.checks[0].text
-    assert found.outlook.text.startswith("Check the best result first: it is better than the best possible one.")
+    assert found.outlook.text.startswith(
+        "Check the best result first: it is beyond the natural bound of the objective."
+    )
     assert "gain of" not in found.outlook.text
 
 
@@ -536,8 +544,8 @@ def test_nothing_that_the_model_has_learned_is_shown_before_there_are_enough_res
     grown(running, 11)
     early, point = assessment(running, "s"), recommendation(running, "s")
     assert [each.text for each in early.checks] == [
-        "Few results: 11, for 3 parameters that vary. Before the model says which points are good, 1 more result is "
-        "needed."
+        "Few results: 11, for 3 parameters that vary. The model needs 1 more to compare parameters and to bound the "
+        "remaining gain."
     ]
     assert early.outlook.fewest == 12
     assert early.progress.best == point.observed is not None
@@ -671,7 +679,7 @@ def test_a_doubted_result_is_named_beside_the_repetition_that_contradicts_it(run
     (told,) = (each.text for each in assessment(running, "s").checks if each.check == "outlier")
     assert told == (
         "The result of trial 1 is 140.0, but at the same point, trial 2 gave 49, and the model expects 49 given the "
-        "others. It has less weight. Correct it, or exclude it if it is wrong."
+        "others. The model gives this result less weight. If it is wrong, correct or exclude it."
     )
     assert list(warnings(running, "s", [15, 16])) == [15]
     assert assessment(running, "s").progress.is_doubted
@@ -728,7 +736,9 @@ def test_a_choice_is_called_worse_only_with_comparable_results(running: Service)
         assert found is not None
         return next(line for line in found.text.splitlines() if line.startswith("solvent"))
 
-    assert told().endswith(" Worse: water. Hardly tried with the other best settings: DMAc.")
+    assert told().endswith(
+        " Worse: water. Predicted to be worse, but not yet tried with the best values of the other parameters: DMAc."
+    )
     point = {"solvent": "DMAc", "ligand": "XPhos", "temperature": 60}
     observe_batch(running, "s", [Value(value, parameters=point) for value in (35.0, 35.5, 34.5)])
     assert told().endswith(" Worse: water, DMAc.")

@@ -112,17 +112,16 @@ EXCLUDED: set[frozenset[str]] = {
     frozenset(pair)
     for one, others in {
         "context": ("stop", "tolerance"),
-        "measured context": ("stop", "tolerance", "patience", "median", "asha"),
+        "measured context": ("stop", "tolerance"),
         "objectives": ("tolerance", "baseline"),
     }.items()
     for pair in ((one, other) for other in others)
 }
-"""Pairs that cannot be combined; each has a reason in its meaning (docs/guides/when-to-stop.md, decision 0099).
+"""Pairs that cannot be combined; each has a reason in its meaning (docs/guides/when-to-stop.md, decision 0129).
 
 * context, also if it is measured, and stop: results become worse with their context, too, so that a run of results
   without an improvement says nothing about further trials; a gap exists only per context.
 * context, also if it is measured, and tolerance: there is a gap per context, and a study has one tolerance.
-* measured context and early stopping: a trial that is stopped has no measured value.
 * objectives and tolerance: a front has no gap.
 * objectives and baseline: "equally good" is defined for one posterior mean.
 """
@@ -200,7 +199,7 @@ def made(features: list[str]) -> StudyDefinition:
 DRAWN = 1000
 """Number of studies of many features."""
 IN_SHORT = 252
-"""The seed of ``make test``, with 12 of the 34 features."""
+"""The seed of ``make test``, with 13 of the 34 features."""
 
 
 def drawn(seed: int) -> list[str]:
@@ -313,11 +312,13 @@ def other_settings(features: list[str]) -> dict[str, Any]:
 
 
 def revise(running: Service, *, is_excluded: bool) -> None:
-    """Exclude the first result and the last one, or include them again and correct the second one."""
+    """Exclude the first result and the last one, or include them again and correct the second one. If most trials fail
+    or are stopped, there may be fewer results."""
     results = list_observations(running, "s", 0, 100).items
-    for result in (results[0], results[-1]) if is_excluded else [each for each in results if each.excluded]:
-        correct(running, "s", result.seq, {"excluded": is_excluded})
-    if not is_excluded and results[1].value is not None:
+    for result in results:
+        if result.excluded if not is_excluded else result in (results[0], results[-1]):
+            correct(running, "s", result.seq, {"excluded": is_excluded})
+    if not is_excluded and len(results) > 1 and results[1].value is not None:
         correct(running, "s", results[1].seq, {"value": results[1].value + 0.5})
 
 
@@ -377,7 +378,8 @@ def evaluate(
     if {"patience", "median", "asha"} & set(features):
         last = others["metrics"][METRIC] if value is None else value
         first = last if number % 2 else last + 1.0  # rule patience: no gain in four steps
-        if report(running, "s", number, (1, first), (5, last), cost=others.get("cost")).view.stop:
+        cost = others.get("cost")
+        if report(running, "s", number, (1, first), (5, last), cost=cost, parameters=later or None).view.stop:
             add_rest(running, number)
             return
     if "partial" in features:

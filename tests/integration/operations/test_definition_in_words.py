@@ -65,7 +65,7 @@ def test_changed_settings_have_labels_and_units(running: Service) -> None:
         "parameters": {"t": {"unit": "K"}},
     }
     assert changed(changes, study.quantities) == (
-        "reservation = 1 d, trials without a result at a time = none, "
+        "reservation = 1 d, unfinished trials at a time = none, "
         "gain that does not matter = 2\N{NO-BREAK SPACE}percentage points, "
         "rules for ending early = gain by the model, as a share of the range of the results: 5\N{NO-BREAK SPACE}%, "
         "results without an improvement: 9, budget = 1 plate, names and units of parameters"

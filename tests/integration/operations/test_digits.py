@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adabkb_service.contract.analysis import ParameterImportance
 from adabkb_service.contract.assessment import Outlook
 from adabkb_service.contract.quantities import Quantity
 from adabkb_service.operations.model import assessment_in_words as words
 from adabkb_service.operations.words.digits import Digits, difference
+from adabkb_service.operations.words.labels import Labels
 
 YIELD = Quantity(unit="%", low=0, high=100)
 FLOATS = st.floats(-1e308, 1e308)
@@ -113,7 +115,7 @@ def test_all_numbers_are_short(one: float, other: float, value: float, std: floa
             0.2,
             "You can stop: at most 0.20\xa0percentage points can be gained, up to the best possible result, 100\xa0%. ",
         ),
-        (0.0, 1.0, 0.0, "You can stop: the best result has reached the best possible one."),
+        (0.0, 1.0, 0.0, "You can stop: the best result equals the natural bound of the objective."),
         (
             None,
             1.0,
@@ -138,11 +140,13 @@ def test_what_is_possible_counts_from_what_the_model_expects_at_the_recommended_
     possible = words.Possible(0.0056, None, tolerance=None, extent=0.2, sign=-1.0, expected=0.0802)
     told = words.outlook(found, 60, "", possible)
     assert (
-        "it is 90% certain that no point is better than 0.0746 on average (now 0.0802): a gain of at most 0.0056."
-        in told
+        "it is 90% certain that no point is better than 0.0746 on average. The recommended point has 0.0802, so at "
+        "most 0.0056 can be gained." in told
     )
     yields = replace(possible, gap=18.0, quantity=YIELD, sign=1.0, expected=78.4, extent=90.0)
-    assert "no point is better than 96\xa0% on average (now 78\xa0%)" in words.outlook(found, 60, "", yields)
+    assert "no point is better than 96\xa0% on average. The recommended point has 78\xa0%, so" in words.outlook(
+        found, 60, "", yields
+    )
     assert words.outlook(found, 60, "", possible, is_over=True).startswith(
         "The study has ended: it issues no new trials."
     )
@@ -154,8 +158,8 @@ def test_a_best_result_beyond_the_natural_bound_is_to_be_checked_before_a_gain_i
     possible = words.Possible(2.3, 0.0, tolerance=None, extent=35.0, quantity=YIELD, expected=100.0)
     told = words.outlook(found, 20, "", possible, is_over=is_over, is_beyond=True)
     assert told == ("The study has ended: it issues no new trials. " if is_over else "") + (
-        "Check the best result first: it is better than the best possible one. If repetitions confirm it, and the "
-        "natural bound is right, you can stop: nothing more can be gained."
+        "Check the best result first: it is beyond the natural bound of the objective. If repetitions confirm it, and "
+        "the bound is right, you can stop: nothing more can be gained."
     )
 
 
@@ -164,9 +168,9 @@ def test_advice_to_stop_does_not_rest_on_a_model_that_predicts_poorly() -> None:
     possible = words.Possible(0.5, 1.7, tolerance=None, extent=90.0, quantity=YIELD, expected=98.3)
     told = words.outlook(found, 20, "", possible, is_poor=True)
     assert told == (
-        "It is too early to say. The model predicts results hardly better than their median does, so nobody can say "
-        "yet how much can be gained. At most 1.7\xa0percentage points can be gained, up to the best possible result, "
-        "100\xa0%."
+        "It is too early to say. The model's predictions are hardly better than the median of the other results, so "
+        "the remaining gain is unknown. At most 1.7\xa0percentage points can be gained, up to the best possible "
+        "result, 100\xa0%."
     )
     small = replace(possible, room=0.5)
     assert words.outlook(found, 20, "", small, is_poor=True).startswith("You can stop: at most 0.50")
@@ -193,3 +197,22 @@ def test_advice_to_stop_names_the_tolerance_and_the_missing_results() -> None:
     early = found.model_copy(update={"gap": None, "reason": "not_known_yet"})
     told = words.outlook(early, 8, "", words.Possible(None, 15.0, tolerance=None, extent=90.0, quantity=YIELD))
     assert "with 9 or more results; there are 8, so 1 more is needed." in told
+
+
+@pytest.mark.parametrize(
+    ("idle", "sentence"),
+    [
+        ("a", "a hardly matters."),
+        ("ab", "a and b hardly matter."),
+        ("abc", "a, b and c hardly matter."),
+        ("abcd", "4 parameters hardly matter."),
+    ],
+)
+def test_parameters_that_hardly_matter_are_listed_or_counted(idle: str, sentence: str) -> None:
+    shares = {"x": 0.9, **dict.fromkeys(idle, 0.01)}
+    rows = [
+        ParameterImportance(name=name, first_order=share, first_order_error=0.0, total=share, total_error=0.0)
+        for name, share in shares.items()
+    ]
+    told = words.findings({"": rows}, {}, Labels(), idle)
+    assert told == f"x matters most.\n{sentence}"

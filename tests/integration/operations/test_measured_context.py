@@ -17,11 +17,23 @@ from adabkb_service.operations.model.why import why
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import manage
 from adabkb_service.operations.studies.manage import create
+from adabkb_service.operations.studies.read import list_observations
 from adabkb_service.storage import events
 from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import ManualClock, definition
-from tests.integration.operations.verbs import Ask, Failure, OwnFailure, Value, correct, edit, observe, queue, suggest
+from tests.integration.operations.verbs import (
+    Ask,
+    Failure,
+    OwnFailure,
+    Value,
+    correct,
+    edit,
+    observe,
+    queue,
+    report,
+    suggest,
+)
 
 SPEED = {"name": "speed", "kind": "float", "low": 0, "high": 10}
 HUMIDITY = {"name": "humidity", "kind": "float", "low": 0, "high": 1, "context": "measured"}
@@ -206,6 +218,76 @@ def test_a_parameter_may_become_measured_while_the_study_runs(
     assert_log_is_complete(database, clock, running, {"humidity": 0.3})
 
 
+PATIENCE = {"rule": "patience", "max_steps": 9, "no_gain_for": 3}
+MEDIAN = {"rule": "median", "max_steps": 9, "after_trials": 2}
+ASHA = {"rule": "asha", "max_steps": 9, "eta": 3}
+
+
+@pytest.mark.parametrize("rule", [PATIENCE, MEDIAN, ASHA], ids=lambda rule: rule["rule"])
+def test_a_stopped_trial_has_the_values_of_its_last_report(
+    database: Database, clock: ManualClock, running: Service, rule: dict[str, Any]
+) -> None:
+    """The model takes its result, or the estimate of it, at these values, and not at the assumed ones."""
+    create(running, measured(early_stopping=rule))
+    run(running, [0.2, 0.4, 0.6])
+    for number, humidity in ((4, 0.35), (5, 0.7), (6, 0.9)):
+        suggest(running, "s", Ask())
+        worse = -float(number)
+        for step, earlier in ((1, 0.1), (4, humidity)):
+            stop = report(running, "s", number, (step, worse), parameters={"humidity": earlier}).view.stop
+            if stop:
+                break
+        if not stop:
+            observe(running, "s", Value(worse, number, parameters={"humidity": humidity}))
+    with database.reading() as connection:
+        log = events.page(connection, "s", 0)
+    found = [each for each in log if each.kind == "stopped"]
+    assert len(found) == 3 or (found and rule is not PATIENCE)
+    reported = {each.trial: each for each in log if each.kind == "reported"}
+    for each in found:
+        assert each.trial is not None
+        last = {4: 0.35, 5: 0.7, 6: 0.9}[each.trial] if reported[each.trial].payload["reports"][-1][0] == 4 else 0.1
+        assert each.payload["parameters"]["humidity"] == last
+        results = [row for row in list_observations(running, "s", 0, 100).items if row.trial == each.trial]
+        assert [row.parameters["humidity"] for row in results] == ([last] if rule is PATIENCE else [])
+    assert_log_is_complete(database, clock, running)
+
+
+def test_rules_compare_trials_whose_measured_values_differ_but_not_those_of_another_known_context(
+    running: Service,
+) -> None:
+    create(running, measured(parameters=[SPEED, HUMIDITY, MACHINE], early_stopping={**MEDIAN, "after_trials": 1}))
+    stops = []
+    for number, (machine, humidity, value) in enumerate(
+        [("A", 0.2, 1.0), ("A", 0.7, 0.5), ("B", 0.7, 0.4), ("B", 0.1, 0.3)], start=1
+    ):
+        suggest(running, "s", Ask(context={"machine": machine}))
+        told = report(running, "s", number, (1, value), parameters={"humidity": humidity})
+        stops.append(told.view.stop)
+    assert stops == [False, True, False, True]
+
+
+def test_a_report_without_the_measured_value_is_refused_if_it_may_stop_the_trial(running: Service) -> None:
+    create(running, measured(early_stopping=PATIENCE))
+    suggest(running, "s", Ask())
+    cases: list[tuple[dict[str, Any] | None, dict[str, str]]] = [
+        (None, {"humidity": "is missing: its value is measured with the result"}),
+        ({"humidity": 1.5}, {"humidity": "is 1.5, outside [0.0, 1.0]"}),
+        ({"humidity": 0.5, "speed": 3.0}, {"speed": "is not a parameter that is measured with the result"}),
+        ({"humidity": 0.5, "colour": 3.0}, {"colour": "is not a parameter that is measured with the result"}),
+    ]
+    for given, expected in cases:
+        with pytest.raises(Invalid) as refused:
+            report(running, "s", 1, (1, 0.5), parameters=given)
+        found = faults(refused)
+        assert found.keys() == {f"/reports/0/parameters/{name}" for name in expected}
+        for name, words in expected.items():
+            assert words in found[f"/reports/0/parameters/{name}"]
+    create(running, measured(id="t"))
+    suggest(running, "t", Ask())
+    assert not report(running, "t", 1, (1, 0.5)).view.stop, "it stops no trials"
+
+
 REFUSED: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
     (
         {"parameters": [SPEED, {**MACHINE, "context": "measured"}, {**GLUE, "when": {"machine": ["A"]}}]},
@@ -213,12 +295,6 @@ REFUSED: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
         "conditions (when) of other parameters depend on it",
     ),
     ({"constraints": ["speed <= 9", "speed <= 9 * humidity"]}, ("constraints", 1), "humidity, which is measured"),
-    (
-        {"early_stopping": {"rule": "patience", "max_steps": 9, "no_gain_for": 3}},
-        ("early_stopping",),
-        "would have no measured value",
-    ),
-    ({"early_stopping": {"rule": "median", "max_steps": 9}}, ("early_stopping",), "would have no measured value"),
     ({"plates": {"size": 4, "shared": ["humidity"]}}, ("plates", "shared", 0), "is measured with each result"),
     (
         {"parameters": [SPEED, {**HUMIDITY, "context": "later"}]},

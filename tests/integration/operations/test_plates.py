@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from contextlib import suppress
+from itertools import groupby, product
 from typing import Any, Literal
 
 import numpy as np
@@ -16,17 +17,20 @@ import pytest
 from pydantic import ValidationError
 
 from adabkb_service.contract.answers import Trial
-from adabkb_service.contract.requests import PointValueBody, SuggestBody
+from adabkb_service.contract.requests import PatchStudyBody, PointValueBody, SuggestBody
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.errors import Invalid, TrialFinished
 from adabkb_service.inference.pool import in_this_process
 from adabkb_service.operations.data.export import json_lines
 from adabkb_service.operations.data.importing import import_study
-from adabkb_service.operations.model.predict import predict
+from adabkb_service.operations.model.predict import predict, row
+from adabkb_service.operations.reports.edits_in_words import edits
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import manage
 from adabkb_service.operations.studies.manage import create
-from adabkb_service.operations.studies.read import list_observations
+from adabkb_service.operations.studies.read import list_events, list_observations
 from adabkb_service.operations.words.definition_in_words import rules
 from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
@@ -224,15 +228,110 @@ def test_study_says_that_offsets_are_learned_only_if_it_has_a_model(
     assert ("learned" in told) is learned
 
 
-def test_edit_of_the_space_closes_the_last_plate(database: Database, clock: ManualClock, running: Service) -> None:
-    create(running, on_plates())
-    evaluate(running, asked(running, 2, fixed={"heat": 100}))
-    edit(running, {**HEAT, "values": [60, 80]})
-    trials = asked(running)
-    assert {trial.plate for trial in trials} == {2}
-    assert {trial.parameters["heat"] for trial in trials} <= {60, 80}
+AT_100 = {"heat": 100}
+
+
+@pytest.mark.parametrize(
+    ("changes", "closes"),
+    [
+        ({"noise_std": 0.1}, False),
+        ({"constraints": ['not (heat > 80 and glue == "fast")']}, False),
+        ({"constraints": ["heat <= 80 or speed >= 1"]}, False),
+        ({"constraints": ["heat <= 80"]}, True),
+        ({"parameters": [{**SPEED, "high": 5.0}]}, False),
+        ({"parameters": [{**HEAT, "values": [40, 60, 80, 100, 120]}]}, False),
+        ({"parameters": [{"name": "heat", "kind": "float", "low": 50, "high": 100}]}, False),
+        ({"parameters": [{"name": "heat", "kind": "float", "low": 50, "high": 99}]}, True),
+        ({"parameters": [{**HEAT, "values": [60, 80]}]}, True),
+        ({"parameters": [{"name": "m", "kind": "bool"}], "defaults": {"m": True}}, False),
+    ],
+)
+def test_edit_closes_the_last_plate_only_if_its_shared_values_are_lost(
+    database: Database, clock: ManualClock, running: Service, changes: dict[str, Any], closes: bool
+) -> None:
+    create(running, on_plates(budget={"plates": 3}))
+    evaluate(running, asked(running, 2, fixed=AT_100))
+    change(running, "s", PatchStudyBody.model_validate(changes).changes())
+    trials = asked(running, 3)
+    assert [trial.plate for trial in trials] == ([2] * 3 if closes else [1] * 2)
+    assert closes or {trial.parameters["heat"] for trial in trials} == {100}
+    space = definition_of(row(running, "s").definition).space()
+    assert all(space.admits(trial.parameters) and not space.problems(trial.parameters) for trial in trials)
     evaluate(running, trials)
     assert_log_is_complete(database, clock, running)
+
+
+def test_edit_closes_a_full_plate_that_could_get_a_free_place_later(running: Service) -> None:
+    create(running, on_plates())
+    trials = asked(running, fixed=AT_100)
+    edit(running, {**HEAT, "values": [60, 80]})
+    withdraw(running, "s", trials[0].number)
+    assert {(trial.plate, trial.parameters["heat"] <= 80) for trial in asked(running)} == {(2, True)}
+    (words,) = edits(list_events(running, "s", 0, 100).items).values()
+    assert words == "heat: 100 removed; the last plate was closed, since no point has its values"
+
+
+def test_waiting_trials_that_an_edit_withdraws_leave_their_places_on_the_open_plate(running: Service) -> None:
+    create(running, on_plates())
+    first, *_ = asked(running, fixed={"heat": 100, "speed": 9.0})
+    release(running, "s", first.number)
+    edit(running, {**SPEED, "high": 5.0})
+    (trial,) = asked(running, 1)
+    assert (trial.plate, trial.parameters["heat"], trial.parameters["speed"] <= 5.0) == (1, 100, True)
+
+
+FINITE: list[dict[str, Any]] = [{"name": "speed", "kind": "int", "low": 0, "high": 5}, HEAT, GLUE]
+ALL: tuple[list[Any], ...] = ([60, 80, 100], ["fast", "slow", "none"])
+"""The heats and the glues."""
+MIXED = 13
+"""A seed with which some edits close a plate, and others do not."""
+
+
+@pytest.mark.parametrize("seed", some(range(20), {MIXED}))
+def test_random_edits_close_the_last_plate_if_and_only_if_no_point_has_its_values(
+    database: Database, clock: ManualClock, running: Service, seed: int
+) -> None:
+    """The space is finite, so all its points can be listed."""
+    rng = np.random.default_rng(seed)
+    create(running, on_plates(parameters=FINITE, plates={"size": 6, "shared": ["heat", "glue"]}, budget=None))
+    outcomes = []
+    for _ in range(8):
+        evaluate(running, asked(running, int(rng.integers(1, 4))))
+        before = row(running, "s").plate
+        assert before is not None
+        changes = PatchStudyBody.model_validate(drawn_edit(rng)).changes()
+        with suppress(Invalid):  # no point would be left
+            change(running, "s", changes)
+        after = row(running, "s").plate
+        assert after is not None
+        possible = [each for each in listed(running) if each.items() >= (before["shared"] or {}).items()]
+        assert after["shared"] == (before["shared"] if possible else None)
+        outcomes.append(bool(possible))
+    assert set(outcomes) == {True, False} or seed != MIXED
+    assert_log_is_complete(database, clock, running)
+
+
+def drawn_edit(rng: np.random.Generator) -> dict[str, Any]:
+    """An edit of the noise, the values of a parameter, or the constraints of the study with the space ``FINITE``."""
+    heats, glues = (sorted(rng.choice(each, 2, replace=False).tolist()) for each in ALL)
+    rules = ["speed <= heat / 25", 'not (heat >= 80 and glue == "fast")', "heat <= 80", 'glue == "slow"', "speed > 3"]
+    kinds: list[dict[str, Any]] = [
+        {"noise_std": float(rng.integers(1, 9))},
+        {"parameters": [{**HEAT, "values": heats}]},
+        {"parameters": [{**GLUE, "choices": glues}]},
+        {"parameters": [{**FINITE[0], "high": int(rng.integers(1, 9))}]},
+        {"constraints": rng.choice(rules, rng.integers(0, 3), replace=False).tolist()},
+    ]
+    return kinds[rng.integers(len(kinds))]
+
+
+def listed(running: Service) -> list[dict[str, Any]]:
+    """All points of the study's space, which is finite."""
+    space = definition_of(row(running, "s").definition).space()
+    names = [axis.name for axis in space.axes]
+    values = [list(map(axis.value, range(axis.count))) for axis in space.axes if not isinstance(axis, FloatAxis)]
+    points = (dict(zip(names, each, strict=True)) for each in product(*values))
+    return [point for point in points if space.admits(point)]
 
 
 @pytest.mark.parametrize(

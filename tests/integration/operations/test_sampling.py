@@ -97,7 +97,7 @@ def test_sampled_studies_report_no_model(running: Service) -> None:
     study = get(running, "s")
     assert (study.best.value if study.best else None) == 0.0
     assert all(each.total == 0.0 for each in importance(running, "s").parameters)
-    assert validation(running, "s").reason == "not_this_system"
+    assert validation(running, "s").reason == "not_this_algorithm"
     found = assessment(running, "s")
     assert found.progress.expected is None
     assert found.latest is not None

@@ -169,8 +169,9 @@ def report(
     attempt: int | None = None,
     key: Key | None = None,
     cost: float | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> Outcome[Reported]:
-    items = [{"step": step, "value": value, "cost": cost} for step, value in reports]
+    items = [{"step": step, "value": value, "cost": cost, "parameters": parameters} for step, value in reports]
     body = ReportsBody.model_validate({"reports": items, "attempt": attempt})
     return running.do(reporting.report(study_id, number, body, key))
 

@@ -189,7 +189,7 @@ def test_migration_that_breaks_a_reference_changes_nothing(filled: Database, tmp
 @pytest.mark.long
 def test_code_refuses_older_and_newer_schemas(filled: Database, tmp_path: Path) -> None:
     with newer_version(tmp_path):
-        with pytest.raises(SchemaMismatch, match=r"Back it up, then run: adabkb data migrate$"):
+        with pytest.raises(SchemaMismatch, match=r"Back the database up, then run: adabkb data migrate$"):
             migration.prepare(filled)
         migration.upgrade(filled)
         migration.prepare(filled)

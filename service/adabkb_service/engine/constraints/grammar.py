@@ -218,8 +218,8 @@ class _Reader:
     def _check_call(self, node: ast.expr, name: str, count: int) -> None:
         if name not in ARGUMENTS:
             near = nearest(name, ARGUMENTS)
-            hint = f"did you mean {near}?" if near else f"there are {', '.join(ARGUMENTS)}"
-            raise self._error(node, f"{name!r} is not a function here; {hint}")
+            hint = f"; did you mean {near}?" if near else f" (known: {', '.join(ARGUMENTS)})"
+            raise self._error(node, f"{name!r} is an unknown function{hint}")
         least, most = ARGUMENTS[name]
         if not least <= count <= most:
             needed = least if least == most else f"{least} to {most}"

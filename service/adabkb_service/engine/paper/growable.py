@@ -31,13 +31,13 @@ class GrowableMatrix:
         return self._buffer[: self._rows, : self._columns]
 
     def append_rows(self, block: Array) -> GrowableMatrix:
-        """This matrix with ``block``, shape (k, columns), below it. Amortised cost O(k columns)."""
+        """This matrix with ``block``, shape (k, columns), below it. Amortized cost O(k columns)."""
         grown = self._with_room(self._rows + len(block), self._columns)
         grown._buffer[self._rows : grown._rows, : self._columns] = block
         return grown
 
     def append_columns(self, block: Array) -> GrowableMatrix:
-        """This matrix with ``block``, shape (rows, k), to its right. Amortised cost O(rows k)."""
+        """This matrix with ``block``, shape (rows, k), to its right. Amortized cost O(rows k)."""
         grown = self._with_room(self._rows, self._columns + block.shape[1])
         grown._buffer[: self._rows, self._columns : grown._columns] = block
         return grown

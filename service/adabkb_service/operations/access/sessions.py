@@ -30,10 +30,10 @@ NAME = "session"
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A session that was ended, now or before."""
+    """A session that this call ended, or that had already ended."""
 
     id_token: str | None
-    """The ID token that the provider needs for the logout; None if the session was ended before."""
+    """The ID token that the provider needs for the logout; None if the session had already ended."""
 
 
 def start(
@@ -115,7 +115,7 @@ def own(service: Service, caller: Caller) -> list[TokenRow]:
 
 def page(service: Service, after: str, limit: int) -> tuple[list[Person], str | None]:
     """Return people who have logged in, ordered by user name. The second value returned is the ``after`` of the next
-    page; None on the last page."""
+    page; None if this page is not full."""
     with service.database.reading() as connection:
         rows = people.page(connection, after, limit)
         counts = tokens.count_sessions(connection, [row.user for row in rows], service.clock())
@@ -137,8 +137,8 @@ def page(service: Service, after: str, limit: int) -> tuple[list[Person], str | 
 
 
 def _write(service: Service, work: Callable[[Connection], T]) -> T:
-    """Perform a transaction. Repeat it if another one committed first, since a person may log in twice at the same
-    time."""
+    """Run a transaction. Retry it, within ``timeouts.contention``, if a concurrent one committed first, such as another
+    login of the same person."""
     done: T = repeating(service.timeouts.contention)(service.database.write, work)
     return done
 

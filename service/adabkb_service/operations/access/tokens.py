@@ -68,7 +68,7 @@ def page(
     service: Service, after: tuple[datetime, str] | None, limit: int, link: str | None = None
 ) -> tuple[list[Token], tuple[datetime, str] | None]:
     """Return a page of tokens except sessions, newest first. With ``link``, only the share links of this study. The
-    second value returned is the ``after`` of the next page; None on the last page."""
+    second value returned is the ``after`` of the next page; None if this page is not full."""
     with service.database.reading() as connection:
         rows = tokens.page(connection, after, limit, link)
     return [_shown(row) for row in rows], (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None

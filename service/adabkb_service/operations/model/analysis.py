@@ -82,7 +82,7 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
     definition = definition_of(study.definition)
     judged, of = found.judged or [], _of(definition, metric)
     if not isinstance(definition.algorithm, AutoProfile):
-        return _without_items(found.results, without_verdict("not_this_system", of), "not_this_system")
+        return _without_items(found.results, without_verdict("not_this_algorithm", of), "not_this_algorithm")
     domain = Domain(definition.space())
     fewest, points = domain.fewest_results, domain.whole.size
     if not judged:
@@ -261,7 +261,7 @@ def partition(
     """Return up to ``limit`` cells in order of creation, with predictions of a metric or, by default, of the objective.
 
     The first ``after`` cells are skipped; ``status`` restricts the cells to one status. The second value returned is
-    the ``after`` of the next page; None on the last page.
+    the ``after`` of the next page; None if this page is not full.
 
     Raises:
         StudyNotFound: the study does not exist.

@@ -304,7 +304,7 @@ def _partners(facts: _Facts) -> list[Parameter]:
 def _is_believed(found: Validation) -> bool:
     """Return whether a model's importances are reliable: there are enough results, and the model does not predict
     poorly, as far as this is known."""
-    judged = found.results if found.reason == "not_this_system" else found.counted
+    judged = found.results if found.reason == "not_this_algorithm" else found.counted
     return judged >= MIN_RESULTS and not Errors(found.error, found.error_of_median).are_poor
 
 

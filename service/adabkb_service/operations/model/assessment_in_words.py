@@ -1,4 +1,4 @@
-"""The sentences of a study's assessment. Each follows from the accompanying facts."""
+"""The sentences of a study's assessment. The API returns them with the numbers on which they are based."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from adabkb_service.operations.words.values_in_words import shown
 from adabkb_service.operations.words.wording import FINEST, written
 
 MATTERS = 0.05
-"""A parameter is called important if its total Sobol' index (a share of the variance) exceeds this."""
+"""A parameter is called important if its total Sobol' index (a share of the variance) exceeds this by more than two
+standard errors."""
 RANKS = ("most", "second most", "third most")
 MAX_NAMED = len(RANKS)
 """The maximum number of important parameters that are named."""
@@ -32,10 +33,10 @@ MAX_CHOICES = 6
 """The maximum number of untried choices that are listed."""
 NOT_YET = "It is probably too early to stop."
 UNRELIABLE = (
-    "The model predicts results hardly better than their median does, so nobody can say yet how much can be gained."
+    "The model's predictions are hardly better than the median of the other results, so the remaining gain is unknown."
 )
 BEYOND = (
-    "Check the best result first: it is better than the best possible one. If repetitions confirm it, and the natural "
+    "Check the best result first: it is beyond the natural bound of the objective. If repetitions confirm it, and the "
     "bound is right, you can stop: nothing more can be gained."
 )
 OVER = "The study has ended: it issues no new trials."
@@ -81,7 +82,7 @@ class AtBest:
     expected: MetricPrediction | None
     """The model's prediction of the objective; None if it gives none."""
     repetition: Range | None
-    """The range of one more result there; None if the system does not learn the noise."""
+    """The 90% interval of one more result there; None if the noise is unknown."""
     measured: Repetitions | None
     """The results there; None without repetitions."""
     preferred: float | None
@@ -133,7 +134,8 @@ def _without_results(study: Study) -> str:
         if counts.completed:
             whole = _counted(counts.failed, "trial")
         return f"No results yet: {whole} failed."
-    return f"No results yet; {_counted(counts.active, 'trial')} under way." if counts.active else "No results yet."
+    running = f"{_counted(counts.active, 'trial')} {'is' if counts.active == 1 else 'are'} running"
+    return f"No results yet; {running}." if counts.active else "No results yet."
 
 
 def unseen(results: int) -> str:
@@ -155,7 +157,10 @@ def _of_best(
     value, at = digits.result(best.value), "" if best.trial is None else f" (trial {best.trial})"
     if best.feasible is False:
         beyond = ", ".join(names.metric(name) for name in best.violations or {})
-        closest = f"The closest of {results} is {value}{at}"
+        if results == 1:
+            yield f"The only result, {value}{at}, violates the bounds of {beyond}."
+            return
+        closest = f"Of {results} results, {value}{at} comes closest"
         yield f"No result satisfies all bounds yet. {closest}; it violates the bounds of {beyond}."
         return
     label = names.quantity().label
@@ -166,9 +171,9 @@ def _of_best(
         sentence = f"The only result is {value}{at}"
     if at_best.measured is not None:
         there = at_best.measured
-        sentence += f", one of {there.count} at its point, whose mean is {digits.mean(there.mean)}"
+        sentence += f". The mean of the {there.count} results at its point is {digits.mean(there.mean)}"
     if at_best.is_early and results > 1:
-        yield f"{sentence}. There are too few results to say how far a repetition would differ."
+        yield f"{sentence}. There are too few results to estimate how much a repetition would differ."
         return
     yield f"{sentence}."
     expected, repetition = at_best.expected, at_best.repetition
@@ -274,7 +279,7 @@ def _best_choice(name: str, found: Judged, names: Labels) -> str:
         "About as good": found.good,
         "Worse": found.worse,
         "Not ruled out": found.unknown,
-        "Hardly tried with the other best settings": found.hardly,
+        "Predicted to be worse, but not yet tried with the best values of the other parameters": found.hardly,
     }
     return " ".join(f"{what}: {_some(each, name, names)}." for what, each in parts.items() if each)
 
@@ -318,18 +323,21 @@ def _matter(
         yield f"{names.parameter(name)} matters {rank}{of}{end}"
     idle = [names.parameter(each.name) for each in rows if each.name in known_idle]
     if first and idle:
-        verb = "matters" if len(idle) == 1 else "matter"
-        yield f"{' and '.join(idle)} hardly {verb}." if len(idle) <= MAX_NAMED else f"{len(idle)} hardly matter."
+        which = " and ".join(filter(None, [", ".join(idle[:-1]), idle[-1]]))
+        if len(idle) > MAX_NAMED:
+            which = f"{len(idle)} parameters"
+        yield f"{which} hardly {'matters' if len(idle) == 1 else 'matter'}."
 
 
 @dataclass(frozen=True, slots=True)
 class Possible:
-    """How much better further results can be, and what a person compares this with."""
+    """The largest possible gain of further results, and the numbers by which it is judged."""
 
     gap: float | None
-    """The bound of the model; None if it is unknown."""
+    """The model's bound; None if it is unknown."""
     room: float | None
-    """The distance from the best point to the natural bound of the result; None if either is unknown."""
+    """The distance from the best result, or from the model's mean at its point if this is larger, to the natural bound
+    of the objective; None if either is unknown."""
     tolerance: float | None
     """The tolerance of the study; None without one."""
     extent: float
@@ -339,11 +347,11 @@ class Possible:
     sign: float = 1.0
     """1 if the objective is maximized, -1 if it is minimized."""
     expected: float | None = None
-    """What the model expects at the recommended point, from which its bound counts; None if it is unknown."""
+    """The model's prediction at the recommended point, from which the gap is measured; None if it is unknown."""
 
     @property
     def is_by_model(self) -> bool:
-        """Whether the bound of the model says more than the natural bound."""
+        """Whether the model's bound is tighter than the natural bound."""
         return self.gap is not None and (self.room is None or self.gap < self.room)
 
     @property
@@ -357,7 +365,7 @@ class Possible:
 
     @property
     def end(self) -> str:
-        """The best value that the model holds possible, with the decimals of the gap; empty if it is unknown."""
+        """The best value that is possible according to the model, with the decimals of the gap; empty if unknown."""
         if self.gap is None or self.expected is None:
             return ""
         value = self.quantity.within(self.expected + self.sign * self.gap)
@@ -365,7 +373,7 @@ class Possible:
 
     @property
     def now(self) -> str:
-        """What the model expects at the recommended point, with the decimals of the gap; empty if it is unknown."""
+        """The model's prediction at the recommended point, with the decimals of the gap; empty if unknown."""
         if self.gap is None or self.expected is None:
             return ""
         value = self.quantity.within(self.expected)
@@ -394,7 +402,7 @@ def outlook(
         found: the facts.
         results: the number of results that count.
         growth: the output of ``growth``; empty with a single objective.
-        possible: how much better further results can be.
+        possible: the largest possible gain.
         is_over: whether the study issues no more new points.
         is_poor: whether the model predicts too poorly to rely on its bound.
         is_beyond: whether the best result is better than the natural bound allows.
@@ -426,7 +434,7 @@ def _remaining(found: Outlook, possible: Possible, *, is_poor: bool) -> str:
     if possible.room is None:
         return unknown
     if possible.room == 0.0:
-        return "The best result has reached the best possible one."
+        return "The best result equals the natural bound of the objective."
     return " ".join(filter(None, [unknown, f"A{_to_bound(possible)[1:]}"]))
 
 
@@ -449,7 +457,7 @@ def _little(found: Outlook, possible: Possible, why: str) -> Iterator[str]:
     if possible.is_by_model:
         yield f"You can probably stop. {_by_model(found, possible)}"
     elif possible.room == 0.0:
-        yield "You can stop: the best result has reached the best possible one."
+        yield "You can stop: the best result equals the natural bound of the objective."
         return
     else:
         yield f"You can stop: {_to_bound(possible)}"
@@ -490,8 +498,8 @@ def _by_model(found: Outlook, possible: Possible) -> str:
     if not possible.end:
         return f"According to the model, {how}no point is better than the recommended one by more than {gain}."
     return (
-        f"According to the model, {how}no point is better than {possible.end} on average (now {possible.now}): a gain "
-        f"of at most {gain}."
+        f"According to the model, {how}no point is better than {possible.end} on average. The recommended point has "
+        f"{possible.now}, so at most {gain} can be gained."
     )
 
 
@@ -535,17 +543,17 @@ def few_results(results: int, parameters: int, fewest: int) -> str:
     """Warn that there are few results."""
     of = f"{_counted(parameters, 'parameter')} that {'varies' if parameters == 1 else 'vary'}"
     more = fewest - results
-    need = f"{_counted(more, 'more result')} {'is' if more == 1 else 'are'} needed"
-    return f"Few results: {results}, for {of}. Before the model says which points are good, {need}."
+    need = f"The model needs {more} more to compare parameters and to bound the remaining gain"
+    return f"Few results: {results}, for {of}. {need}."
 
 
 def beyond_bounds(best: float, sign: float, quantity: Quantity) -> str:
-    """Warn that the best result is better than the best possible one."""
+    """Warn that the best result is beyond the natural bound."""
     end, value = Possible(None, None, None, 0.0, quantity, sign).bound, with_unit(f"{best:.9g}", quantity.unit)
     return (
         f"The best result is {value}, but {end} is the best possible one. Noise can explain a small difference: repeat "
-        "the trial. Otherwise, correct the result or the natural bound. Until then, do not rely on what is said about "
-        "the best point."
+        "the trial. Otherwise, correct the result or the natural bound. Until then, do not rely on the recommended "
+        "point and on the remaining gain."
     )
 
 
@@ -566,12 +574,13 @@ def doubted(
     """State that the model gives a result less weight; ``others`` as in ``outlier``."""
     if not others:
         return (
-            f"{_contradicted(found, trial, digits, metric, names)} It has less weight unless a repetition confirms it."
+            f"{_contradicted(found, trial, digits, metric, names)} The model gives this result less weight unless a "
+            "repetition confirms it."
         )
     whose, value = _whose(found.observation, trial, metric, names), digits.result(found.value)
     return (
         f"{whose} is {value}, but at the same point, {others}, and the model expects {digits.mean(found.mean)} given "
-        "the others. It has less weight. Correct it, or exclude it if it is wrong."
+        "the others. The model gives this result less weight. If it is wrong, correct or exclude it."
     )
 
 
@@ -582,7 +591,7 @@ def _contradicted(found: ValidationItem, trial: int | None, digits: Digits, metr
 
 
 def _whose(seq: int, trial: int | None, metric: str, names: Labels) -> str:
-    """Return what people call a result: by its trial, or as one's own."""
+    """Return the name of a result: that of its trial or, without a trial, that of a user's own result."""
     what = names.metric(metric) if metric else "The result"
     if trial is None:
         return f"{what} of own result R{seq}" if metric else f"Own result R{seq}"
@@ -590,18 +599,19 @@ def _whose(seq: int, trial: int | None, metric: str, names: Labels) -> str:
 
 
 def poor_predictions(found: Validation, digits: Digits, metric: str, names: Labels) -> str:
-    """Warn that the model predicts hardly better than the median."""
+    """Warn that the model's predictions are hardly better than the median."""
     of = f" of {names.metric(metric)}" if metric else ""
     error, of_median = (digits.difference(each or 0.0) for each in (found.error, found.error_of_median))
     return (
-        f"The model predicts results{of} that were left out hardly better than their median does: it is off by {error} "
-        f"on average, guessing the median by {of_median}. Do not rely on its findings about parameters."
+        f"The model's predictions{of} are hardly better than the median of the other results: in cross-validation, "
+        f"their mean error is {error}, and that of the median {of_median}. Do not rely on the findings about "
+        "parameters."
     )
 
 
 def too_sure(found: Validation, metric: str, names: Labels) -> str:
-    """Warn that the intervals are too narrow: those of predictions from the other results or, if these are not, those
-    with the suggestions."""
+    """Warn that intervals are too narrow. Check those of the leave-one-out predictions first. If they are not, the
+    warning is about the intervals that were given with the suggestions."""
     of = f" of {names.metric(metric)}" if metric else ""
     inside, count = round((found.inside or 0.0) * found.counted), found.counted
     kind = "the intervals that"

@@ -206,7 +206,7 @@ def _first_stats(study: StudyRow) -> dict[str, Any]:
 
 def tree(service: Service, study_id: str, after: int, limit: int) -> tuple[list[answers.Cell], int | None]:
     """Return up to ``limit`` cells in order of creation, without the first ``after``. The second value returned is the
-    ``after`` of the next page; None on the last page.
+    ``after`` of the next page; None if this page is not full.
 
     Raises:
         StudyNotFound: the study does not exist.

@@ -1,4 +1,4 @@
-"""Whether a study's model can be trusted, judged by predictions of results that it did not know."""
+"""Whether a study's model can be trusted, judged by its predictions of results that it had not seen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from adabkb_service.contract.analysis import NoValidation, ValidationItem, Verdi
 from adabkb_service.contract.quantities import Quantity, in_points
 from adabkb_service.operations.words.digits import difference
 
-NoVerdict = Literal["constant", "not_this_system"]
+NoVerdict = Literal["constant", "not_this_algorithm"]
 """Why a model cannot be checked, with any number of results."""
 MIN_RESULTS = 8
 """The minimum number of results for a verdict."""
@@ -22,7 +22,7 @@ WIDE = 0.8
 LEVELS: dict[VerdictCode, Literal["unknown", "low", "medium", "high"]] = {
     "too_few_results": "unknown",
     "constant": "unknown",
-    "not_this_system": "unknown",
+    "not_this_algorithm": "unknown",
     "poor_predictions": "low",
     "wide_intervals": "low",
     "too_sure": "medium",
@@ -35,7 +35,7 @@ TOO_SMALL = (
 )
 NO_VERDICT: dict[NoVerdict, str] = {
     "constant": "The model{of} cannot be checked: the results are all equal or too far apart.",
-    "not_this_system": "The model{of} cannot be checked: this needs the profile auto.",
+    "not_this_algorithm": "The model{of} cannot be checked: this needs the profile auto.",
 }
 ANSWERS: dict[VerdictCode, str] = {
     "poor_predictions": "You cannot trust the model{of}.",
@@ -78,7 +78,7 @@ class Errors(NamedTuple):
 
     @property
     def are_poor(self) -> bool:
-        """Whether the model predicts hardly better than the median."""
+        """Whether the model's predictions are hardly better than the median."""
         return None not in self and (self.of_model or 0.0) >= POOR * (self.of_median or 0.0)
 
 
@@ -127,10 +127,10 @@ def verdict(found: Judged, fewest: int, quantity: Quantity, of: str = "", points
     if found.suggested:
         told.append(f"With the suggestions, before the results were known, it predicted {_share(found.suggested)}.")
     if is_wide:
-        told.append("This is no merit: the intervals are nearly as wide as the range of all results.")
+        told.append("This proves little, since the intervals are nearly as wide as the range of all results.")
     if None not in found.errors:
         off, of_median = (in_points(difference(each or 0.0), quantity.unit) for each in found.errors)
-        told.append(f"It is off by {off} on average; guessing the median would be off by {of_median}.")
+        told.append(f"Its mean error is {off}; that of the median of the other results is {of_median}.")
     repeated = len(found.items) - len(found.counted)
     if repeated:
         told.append(f"{repeated} results at repeated points do not count, since they predict each other.")

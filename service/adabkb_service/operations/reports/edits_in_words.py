@@ -11,7 +11,7 @@ from adabkb_service.operations.words.values_in_words import shown
 
 Fields = Mapping[str, Any]
 """A stored parameter."""
-KNOWN = ("version", "parameters", "defaults", "catalogues", "constraints")
+KNOWN = ("version", "parameters", "defaults", "catalogues", "constraints", "closes_plate")
 """Fields of an edit that ``_differences`` describes in detail, or that it leaves out. Each other field is a rule, of
 which it says only that it was changed."""
 
@@ -43,6 +43,8 @@ def _differences(before: Fields, edit: Fields) -> Iterator[str]:
         yield f"rows of {name} were changed"
     if "constraints" in edit:
         yield f"constraints: {'; '.join(edit['constraints']) or 'none'}"
+    if edit.get("closes_plate"):
+        yield "the last plate was closed, since no point has its values"
     yield from (f"{name} was changed" for name in edit if name not in KNOWN)
 
 

@@ -45,7 +45,7 @@ def _write(report: StudyReport, file: TextIO) -> None:
     file.write(f"# Report of {_text(wording.named(study))}\n\n")
     file.write(
         f"Made on {words.moment(report.made_at)} UTC by Ada-BKB service {_text(report.made_by)}, "
-        f"from version {study.revision} of the study's log.\n\n"
+        f"from revision {study.revision} of the study.\n\n"
     )
     if study.description:
         file.writelines(f"{_text(each)}\n\n" for each in study.description.splitlines() if each.strip())
@@ -101,10 +101,10 @@ def _write(report: StudyReport, file: TextIO) -> None:
         file.write("### Audit log\n\n")
         _table(file, *words.acts(report))
     file.write(
-        f"## The log\n\nVersion {study.revision}: {study.revision} events. With this fingerprint, you can check "
+        f"## The log\n\nRevision {study.revision}: {study.revision} events. With this fingerprint, you can check "
         "that the data were not changed since: it is the SHA-256 of the lines of these events in an export of the "
         "study as JSON lines.\n\n"
-        f"    {report.digest}\n\nTo check it, in the export of this version:\n\n"
+        f"    {report.digest}\n\nTo check it, in the export of this revision:\n\n"
         '    grep \'^{"type": "event"\' study.jsonl | sha256sum\n'
     )
 

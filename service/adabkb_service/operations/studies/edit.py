@@ -3,7 +3,8 @@ of a running study, or other parts of its definition on which the model depends.
 
 An edit is an event that holds the whole new space and its version. Stored trials and results do not change. Results
 inside the new space count (see ``engine/edited.py``), and the model is rebuilt from them. The other results are kept,
-but the model does not use them, and none of them can be the best result.
+but the model does not use them, and none of them can be the best result. The event also says whether it closes the last
+plate (``closes_plate``), because the new space has no point with the plate's shared values.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract.catalogue import NOT_GIVEN
 from adabkb_service.contract.quantities import WORDS, without_words
 from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
-from adabkb_service.contract.tables import are_alike, lightened, with_changes
+from adabkb_service.contract.tables import are_alike, with_changes, with_digests
 from adabkb_service.contract.wording import sentence
 from adabkb_service.engine.axes import canonical
 from adabkb_service.engine.feasibility import incompatible
 from adabkb_service.engine.space import Fixed
 from adabkb_service.engine.wording import brief
 from adabkb_service.errors import FieldError, Invalid, json_pointer, shown
+from adabkb_service.study import plates
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import withdraw_out_of_space_trials
 
@@ -79,7 +81,7 @@ def edit(
     new = {each["name"]: each for each in parameters or ()}
     _check_names(parameters or (), new, defaults or {})
     changes = _checked_changes(before, new, catalogues or {})
-    new_stored = {each["name"]: each for each in lightened(list(new.values()))}
+    new_stored = {each["name"]: each for each in with_digests(list(new.values()))}
     stored = definition.model_dump(mode="json")
     rules = {name: value for name, value in replaced.items() if not _is_same(_given(value), _given(stored.get(name)))}
     is_same_space = not changes and not rules and _is_same(_bare(before | new_stored), _bare(before))
@@ -99,6 +101,8 @@ def edit(
     }
     after = _checked(edited(draft.study.definition, event), list(new), before, rules)
     event["defaults"] = _checked_defaults(after, event["defaults"], new.keys() - before.keys())
+    if plates.closes(draft.study, after.space()):
+        event["closes_plate"] = True
     draft.record("edited", event)
     withdraw_out_of_space_trials(draft)
 

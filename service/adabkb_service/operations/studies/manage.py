@@ -20,6 +20,7 @@ from adabkb_service.contract.context import ALONE as IN_CONTEXT
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.objectives import ALONE
 from adabkb_service.contract.quantities import UNNAMED, WORDS, check_quantities
+from adabkb_service.contract.readable import check_readable
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.stored import REPLACED, definition_of, first_stored
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
@@ -72,7 +73,8 @@ def create(
         IdTaken: a study with this id exists that the caller may not read, or is in another user's trash.
         Forbidden: the caller's token does not allow this id.
         QuotaExceeded: the caller's quota of studies or storage is used up.
-        Invalid: no point satisfies the constraints, or a study in ``transfer_from`` cannot be used.
+        Invalid: no point satisfies the constraints, a study in ``transfer_from`` cannot be used, or a name or another
+            short text has characters that people cannot read (see ``contract.readable``).
     """
     if excluded := definition.exclusions():
         raise Invalid(
@@ -89,6 +91,8 @@ def _create(service: Service, definition: StudyDefinition, key: Key | None, call
         existing = None if definition.id is None else studies.find(connection, definition.id)
         if existing is not None:
             _check_visible(connection, existing, caller)
+        else:
+            check_readable(definition.model_dump(mode="json"))
         older = snapshots(connection, definition, caller) if existing is None else []
     created = _created(definition, older, service.clock(), caller)
     if existing is not None:
@@ -292,8 +296,8 @@ def change(
     Raises:
         StudyNotFound: the study does not exist.
         PreconditionFailed: the study has another revision, or a field has another value than in ``was``.
-        Invalid: the study does not support a stopping rule or this kind of budget, does not measure a quantity, or an
-            edit is invalid (see ``edit``).
+        Invalid: the study does not support a stopping rule or this kind of budget, does not measure a quantity, an edit
+            is invalid (see ``edit``), or a new text has characters that people cannot read (see ``contract.readable``).
     """
     return Request(
         study_id, answers.Study, partial(_change, changes, revisions, was), key, waits_for_latest_results=True
@@ -311,6 +315,7 @@ def _change(
     check_revision(study, revisions)
     if former:
         check_former(f"Study {study.id!r}", lifecycle.full_view(study), former)
+    check_readable(changes, {**study.definition, "title": study.title, "tags": study.tags})
     _check_rules(study, changes)
     _check_budget(study, changes)
     is_paused = changes["state"] == "paused" if "state" in changes else study.paused

@@ -39,7 +39,7 @@ def page(
     service: Service, study_id: str, after: tuple[datetime, str] | None, limit: int
 ) -> tuple[list[Webhook], tuple[datetime, str] | None]:
     """Return a page of the webhooks of a study, oldest first. The second value returned is the ``after`` of the next
-    page; None on the last page.
+    page; None if this page is not full.
 
     Raises:
         StudyNotFound: the study does not exist.

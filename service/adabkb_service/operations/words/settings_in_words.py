@@ -20,7 +20,7 @@ SETTINGS: Mapping[str, tuple[str, Kind]] = {
     "lease_seconds": ("reservation", "duration"),
     "max_attempts": ("attempts of a trial", "value"),
     "max_runtime_seconds": ("time limit of an attempt", "duration"),
-    "pending_limit": ("trials without a result at a time", "value"),
+    "pending_limit": ("unfinished trials at a time", "value"),
     "stop": ("rules for ending early", "value"),
     "no_gain_for": ("results without an improvement", "value"),
     "gap_share_below": ("gain by the model, as a share of the range of the results", "share"),

@@ -179,7 +179,9 @@ const SENTENCES = {
     `${whose(payload, trial)} got ${added(payload, quantities).join(", ")}, which it lacked`,
   model_failed: (payload) => `The model failed${because(payload.error)}`,
   stopped: (payload) => `was stopped at step ${payload.step}${because(payload.reason)}`,
-  edited: (payload) => `The parameters or rules were edited, version ${payload.version}`,
+  edited: (payload) =>
+    `The parameters or rules were edited, version ${payload.version}` +
+    (payload.closes_plate ? "; the last plate was closed, since no point has its values" : ""),
   model_recovered: () => "The model works again",
   plate_closed: (payload) => `Plate ${payload.plate} ended with free places: it had no unused conditions left`,
 };

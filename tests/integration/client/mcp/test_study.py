@@ -131,6 +131,30 @@ def test_a_change_with_a_key_is_made_once(server: str) -> None:
         assert [each.value for each in client.study("s").observations()] == [0.5, 0.4]
 
 
+def test_a_report_has_the_values_that_are_measured_with_the_result(server: str) -> None:
+    async def session() -> None:
+        async with in_process(server) as agent:
+            await agent.call(
+                "create_study",
+                study="s",
+                parameters={**SPACE, "humidity": {"kind": "float", "low": 0, "high": 1, "context": "measured"}},
+                direction="minimize",
+                early_stopping={"rule": "patience", "max_steps": 9, "no_gain_for": 1},
+            )
+            await agent.call("suggest", study="s", lease_seconds=600)
+            refused = await agent.refusal("report", study="s", trial=1, step=1, value=0.9)
+            assert "humidity" in refused
+            for step in (1, 2):
+                told = await agent.call(
+                    "report", study="s", trial=1, step=step, value=0.9, parameters={"humidity": step / 10}
+                )
+            assert told["stop"] is True
+
+    asyncio.run(session())
+    with Client(server) as client:
+        assert [each.parameters["humidity"] for each in client.study("s").observations()] == [0.2]
+
+
 def test_a_trial_that_continues_and_one_that_fails(server: str) -> None:
     async def session() -> None:
         async with in_process(server) as agent:

@@ -4,10 +4,11 @@ The search maximizes
 
     f~(x) + (GAMMA / n) sigma_f log pi(x),
 
-where n counts suggestions and pi is the prior relative to its largest value (``engine.prior``; Hvarfner et al. 2022,
-"pi-BO", multiply expected improvement by pi to the power of gamma / n). Without results the first term is constant, so
-the search begins where the prior is largest. As n grows, the second term vanishes. It affects only the search, not the
-predictions and recommendations.
+where f~ is the upper confidence bound and sigma_f^2 the prior variance of the posterior (``surrogate``), n counts
+suggestions, and pi is the prior on the optimum, relative to its largest value (``engine.prior``). Similarly, Hvarfner
+et al. (2022, "pi-BO") multiply the expected improvement by a power of pi that decreases as 1 / n. Without results, the
+first term is constant, so the search begins where the prior is largest. As n grows, the second term vanishes. It
+affects only the search, not the predictions and recommendations.
 
 Since a prior may be wrong, it is used only if the results support it. The second suggestion ignores it. The later ones
 use it while the mean of log pi at the best quarter of the results is at least that at all results. With several
@@ -35,10 +36,12 @@ Ints = NDArray[np.int64]
 
 GAMMA = 2.0
 """Weight of the prior at the first suggestion, in standard deviations of the objective per unit of log pi."""
-FREE = 1
+STEP_WITHOUT_PRIOR = 1
 """The step, from 0, that ignores the prior, for comparison."""
+MIN_RESULTS = 2
+"""The minimum number of results by which the prior is judged."""
 BEST = 4
-"""One in this many results counts as best."""
+"""The best 1 / ``BEST`` of the results are compared with all results."""
 DRAWN = 50
 """The number of candidates drawn from the prior."""
 STREAM = 1 << 32
@@ -58,9 +61,9 @@ class PriorWeighted:
     """GAMMA / n."""
 
     def of_step(self, step: int) -> PriorWeighted:
-        """Return the view for a step, counted from 0."""
+        """Return this posterior with the weight of the prior at a step, counted from 0."""
         posterior = self.posterior.of_step(step) if isinstance(self.posterior, Transferred) else self.posterior
-        return replace(self, posterior=posterior, weight=0.0 if step == FREE else GAMMA / (step + 1))
+        return replace(self, posterior=posterior, weight=0.0 if step == STEP_WITHOUT_PRIOR else GAMMA / (step + 1))
 
     def mean(self, positions: Array) -> Array:
         """See ``Surrogate.mean``."""
@@ -71,11 +74,11 @@ class PriorWeighted:
         return self.posterior.mean_and_std(positions)
 
     def ucb(self, positions: Array, beta: float) -> Array:
-        """Return the index at cube positions (k, d), shape (k,)."""
+        """Return the upper confidence bound plus the prior's term at cube positions (k, d), shape (k,)."""
         return self.posterior.ucb(positions, beta) + self._scale * self.prior.log_density(self.space, positions)
 
     def ucb_and_gradient(self, positions: Array, beta: float) -> tuple[Array, Array]:
-        """Return the index, (k,), and its gradient in the cube, (k, d)."""
+        """Return the result of ``ucb``, (k,), and its gradient in the cube, (k, d)."""
         value, slope = self.posterior.ucb_and_gradient(positions, beta)
         belief, slope_of_belief = self.prior.log_density_and_gradient(self.space, positions)
         return value + self._scale * belief, slope + self._scale * slope_of_belief
@@ -120,7 +123,7 @@ def is_trusted(space: Space, prior: Prior, positions: Array, best: Ints) -> bool
         positions: (n, d) positions of the results.
         best: rows of the best results.
     """
-    if len(positions) <= FREE:
+    if len(positions) < MIN_RESULTS:
         return True
     belief = prior.log_density(space, positions)
     return bool(belief[best].mean() >= belief.mean())

@@ -69,7 +69,9 @@ def judged(state: State) -> Judged | None:
 
 def _judged(state: State) -> Judged | None:
     found = _left_out(state)
-    return found and Judged(found.rows, found.tails(state.record.values[found.rows]), found.doubted)
+    if found is None:
+        return None
+    return Judged(found.rows, found.tails(state.record.values[found.rows]), found.doubted)
 
 
 @dataclass(frozen=True, slots=True)
