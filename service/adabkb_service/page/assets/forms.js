@@ -57,7 +57,7 @@ export function together(reads) {
 /** The name of a field.
  * @param {Element} element
  */
-function labelOf(element) {
+export function labelOf(element) {
   const label = isField(element) ? element.labels?.[0] : null;
   const name =
     label?.firstChild?.textContent?.trim() ||

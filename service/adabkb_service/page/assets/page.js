@@ -6,6 +6,7 @@ import { call, pause, reachable, root } from "./calls.js";
 import { reversed } from "./catalogue.js";
 import { messageOf, problemOf, statusOf } from "./caught.js";
 import { conflictOf, refuseIfNoteChanged, refuseIfOthersChanged, storeNote } from "./conflicts.js";
+import { discardDraft, discardDrafts, forgetDrafts, restoreDrafts } from "./drafts.js";
 import { around, byId, dataOf, every, holder, one } from "./elements.js";
 import { body, clearProblem, isField, tellProblem } from "./forms.js";
 import "./session.js";
@@ -337,6 +338,10 @@ async function perform(element, sent) {
   if (answer === null) return; // the person has cancelled
   const lost = await storeNote(element, answer);
   if (lost) say(lost);
+  if (element instanceof HTMLFormElement) {
+    element.dispatchEvent(new Event("stored"));
+    discardDraft(element);
+  } else if (element.dataset.action === "edited") discardDrafts();
   const { says, undo, goto, after, link } = ACTIONS[dataOf(element, "action")];
   const text = await says?.(answer, sent, element);
   const way = undo?.(answer, sent, element);
@@ -401,6 +406,7 @@ async function send(form) {
   for (let turn = 1; ; turn += 1) {
     const sent = /** @type {Record<string, any>} */ (form.made ? await form.made() : body(form));
     if (apiOf(form)[0] === "PATCH" && !Object.keys(sent).length) {
+      discardDraft(form);
       form.closest("dialog")?.close();
       say("Nothing was changed.");
       return;
@@ -441,6 +447,7 @@ document.addEventListener("click", async (event) => {
   const button = around(event, "button", HTMLButtonElement);
   if (!button) return;
   if ("logout" in button.dataset) {
+    forgetDrafts();
     const where = button.dataset.logout ? `/logout/${button.dataset.logout}` : "/logout";
     const { goto } = await call("POST", `${root}${where}`);
     location.assign(goto);
@@ -507,6 +514,7 @@ function freshen(element) {
 document.addEventListener("htmx:afterSettle", () => {
   freshen(document.body);
   markUnusual(document.body);
+  restoreDrafts();
 });
 document.addEventListener(
   "htmx:responseError",
@@ -521,6 +529,7 @@ for (const field of remembered(document)) {
 }
 freshen(document.body);
 markUnusual(document.body);
+restoreDrafts();
 /** Open the dialog that the address names. */
 function openNamed() {
   const opened = document.getElementById(location.hash.slice(1));

@@ -3,6 +3,7 @@
 import { call } from "./calls.js";
 import { messageOf, problemOf } from "./caught.js";
 import { decimalSigns, guess, isCompleted, isFailure, isNothing, roles, withError } from "./columns.js";
+import { discardDraft } from "./drafts.js";
 import { byId, dataOf, every, holder, made, one } from "./elements.js";
 import { clearProblem, tellProblem } from "./forms.js";
 import { read, tableOf, written } from "./table.js";
@@ -183,6 +184,7 @@ export function takeTables(form, data) {
       part.said.textContent = `Stored: ${seqs.length + failed.length} of ${rows.length}.`;
     }
     part.text.value = "";
+    discardDraft(form);
     dialog.close();
     const undo = async () => {
       try {

@@ -2,6 +2,7 @@
 // log, but does not move under a person who is typing.
 
 import { StudyData } from "./data.js";
+import { discardDraft, restoreDraft } from "./drafts.js";
 import { around, byId, dataOf, every, holder, ifThere, made, one } from "./elements.js";
 import { isChanged } from "./forms.js";
 import { takeTables } from "./paste.js";
@@ -144,13 +145,14 @@ function begin(row) {
     textContent: told?.missing.length ? "Save" : told ? "Save the correction" : "Save the result",
   });
   const cancel = made("button", { type: "button", textContent: "Cancel" });
-  cancel.addEventListener("click", leave);
+  cancel.addEventListener("click", cancelled);
   form.append(problem, made("p", { className: "buttons" }, save, cancel));
   const below = made("tr", { className: "editor" }, made("td", { colSpan: row.cells.length }, form));
   places = rowsOf(document).map(nameOf);
   row.classList.add("editing");
   row.after(below);
   editor = { row, before, below };
+  restoreDraft(form);
   const first = every(row, "input", HTMLInputElement).find((input) => !told?.missing.length || input.value === "");
   first?.focus();
   first?.select();
@@ -168,6 +170,12 @@ function end() {
   below.remove();
   row.classList.remove("editing");
   every(row, "[data-edit]", HTMLElement)[0].focus();
+}
+
+/** A person does not want to store what was typed. */
+function cancelled() {
+  discardDraft(byId(FORM, HTMLFormElement));
+  leave();
 }
 
 /** Restore the row, and then show the changed table. */
@@ -331,7 +339,7 @@ document.addEventListener("dblclick", (event) => {
 });
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && editor && around(event, "#rows", HTMLElement)) leave();
+  if (event.key === "Escape" && editor && around(event, "#rows", HTMLElement)) cancelled();
 });
 
 // While a row is edited, the table is not replaced, even by a pending request; afterwards it is read again.
