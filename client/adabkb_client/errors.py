@@ -181,7 +181,7 @@ class Conflict(APIError):
 
 
 class PreconditionFailed(APIError):
-    """The study has changed since the revision that the request named."""
+    """The study, trial or result has changed since the revision, or from the values, that the request named."""
 
 
 class Invalid(APIError):

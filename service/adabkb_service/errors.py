@@ -31,7 +31,7 @@ AdaBKBError
 │   ├── LeaseLost
 │   ├── StudyComplete
 │   └── RequestInProgress
-├── PreconditionFailed        If-Match names another revision
+├── PreconditionFailed        If-Match names another revision, or a field has another value than in was
 ├── Busy                      too much concurrent work; retry
 │   ├── ModelBusy             the model has not decided on points in time
 │   └── Contention            the database rolled a transaction back because of another one
@@ -354,7 +354,7 @@ class RequestInProgress(Conflict):
 
 
 class PreconditionFailed(AdaBKBError):
-    """The study has changed since the revision in the request."""
+    """The study, or a field, has changed since the revision or the value in the request."""
 
 
 class Busy(AdaBKBError):

@@ -77,7 +77,7 @@ def list_observations(study_id: StudyId, service: ServiceDep, page: PageDep) -> 
     "/observations/{seq}",
     operation_id="correctObservation",
     response_model=views.Corrected,
-    responses=responses(400, 404, 413, 415, 422),
+    responses=responses(400, 404, 412, 413, 415, 422),
 )
 @needs("work")
 @by_follower_once
@@ -85,7 +85,7 @@ async def correct_observation(
     study_id: StudyId, seq: Number, body: CorrectionBody, service: ServiceDep, key: KeyDep, caller: CallerDep
 ) -> Response:
     """Correct a result, exclude it or include it again. This is an event in the log, and the model is rebuilt."""
-    request = correct(study_id, seq, body.changes(), body.reason, key)
+    request = correct(study_id, seq, body.changes(), body.reason, key, body.was)
     return reply(await perform(service, request, user=caller.user))
 
 

@@ -173,9 +173,9 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
     errors.PreconditionFailed: ProblemType(
         412,
         "precondition_failed",
-        "The study has changed",
-        remedy="GET the study, decide again, and send If-Match with the ETag of that response. Without If-Match, the "
-        "request is performed whatever the revision is.",
+        "The study, trial or result has changed",
+        remedy="GET it, decide again, and send the ETag of that response in If-Match, or the present values in was. "
+        "Without both, the request is performed whatever has changed.",
     ),
     errors.IdempotencyKeyReused: ProblemType(
         422,

@@ -110,7 +110,9 @@ async def change_study(
     caller: CallerDep,
 ) -> Response:
     """Pause or resume a study, change its limits or tags, or edit its space."""
-    outcome = await perform(service, manage.change(study_id, body.changes(), revisions, key), spend, caller.user)
+    outcome = await perform(
+        service, manage.change(study_id, body.changes(), revisions, key, body.was), spend, caller.user
+    )
     return reply(outcome, etag=outcome.view.revision)
 
 

@@ -110,7 +110,7 @@ async def explain_trial(study_id: StudyId, number: Number, reading: ReadingDep) 
     "/{number}",
     operation_id="annotateTrial",
     response_model=views.TrialAnswer,
-    responses=responses(400, 404, 413, 415, 422),
+    responses=responses(400, 404, 412, 413, 415, 422),
 )
 @needs("work")
 @by_follower_once
@@ -118,7 +118,7 @@ async def annotate_trial(
     study_id: StudyId, number: Number, body: AnnotationBody, service: ServiceDep, key: KeyDep, caller: CallerDep
 ) -> Response:
     """Set, change or remove attributes of a trial, in any state; the model ignores them."""
-    return reply(await perform(service, annotate(study_id, number, body.attributes, key), user=caller.user))
+    return reply(await perform(service, annotate(study_id, number, body.attributes, key, body.was), user=caller.user))
 
 
 @router.post(

@@ -57,6 +57,11 @@ def merged(attributes: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[st
     return result
 
 
+def replaced(attributes: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the former values of the changed attributes; absent ones are left out."""
+    return {name: attributes[name] for name in changes if name in attributes}
+
+
 def differ(attributes: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
     """Return whether changes make a difference. The comparison uses JSON texts, since 1 == True in Python."""
     before, after = (json.dumps(each, sort_keys=True) for each in (attributes, merged(attributes, changes)))

@@ -135,6 +135,15 @@ EMPTY: Mapping[str, Callable[[], Any]] = {
 """The settings of which a study without any has an empty list or object, or false, instead of null."""
 
 
+Was = Annotated[
+    dict[str, Any] | None,
+    Field(
+        description="former values of changed fields, in the same form as the changes; null for an absent one. If one "
+        "has another value by now, the request is refused with 412"
+    ),
+]
+NOT_FIELDS = frozenset({"reason", "was"})
+"""What a request to change something has besides the changed fields."""
 FINAL = ("id", "direction", "objectives", "metrics", "algorithm", "seed", "transfer_from", "cost", "plates")
 """The fields of a definition that cannot be changed."""
 
@@ -210,12 +219,14 @@ class PatchStudyBody(Changes):
         NotNull[Annotated[dict[Name, Choice], Field(max_length=MAX_PARAMETERS), SPARING]],
         Field(description="for each added parameter, by name: its value in the existing trials"),
     ] = None
+    was: Was = None
 
     def changes(self) -> dict[str, Any]:
         """Return the given fields with their new values, which are null or empty for removed settings."""
         return {
             name: EMPTY[name]() if value is None and name in EMPTY else value
             for name, value in super().changes().items()
+            if name not in NOT_FIELDS
         }
 
 
@@ -438,6 +449,7 @@ class AnnotationBody(Body):
         Attributes,
         Field(description="values by name, as in a JSON merge patch: null removes a name, objects are merged"),
     ] = Field(default_factory=dict)
+    was: Was = None
 
 
 class CorrectionBody(Changes):
@@ -464,10 +476,11 @@ class CorrectionBody(Changes):
         ),
     ] = None
     reason: Annotated[Text | None, Field(description="reason, for the log")] = None
+    was: Was = None
 
     def changes(self) -> dict[str, Any]:
         """Return the given fields of the observation with their new values, which may be null."""
-        return {name: value for name, value in super().changes().items() if name != "reason"}
+        return {name: value for name, value in super().changes().items() if name not in NOT_FIELDS}
 
 
 class PredictBody(Body):

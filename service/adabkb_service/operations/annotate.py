@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from adabkb_service.contract import attributes
 from adabkb_service.contract.answers import TrialAnswer
 from adabkb_service.errors import FieldError, Invalid
+from adabkb_service.operations.former import check_former
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Key, Outcome, Points, Request
 
 
-def annotate(study_id: str, number: int, changes: dict[str, Any], key: Key | None = None) -> Request[TrialAnswer]:
+def annotate(
+    study_id: str, number: int, changes: dict[str, Any], key: Key | None = None, was: Mapping[str, Any] | None = None
+) -> Request[TrialAnswer]:
     """Return a request to change attributes of a trial in any state.
 
     Args:
@@ -21,23 +25,29 @@ def annotate(study_id: str, number: int, changes: dict[str, Any], key: Key | Non
         number: the trial's number.
         changes: name -> new value, as in a JSON merge patch; None removes the attribute.
         key: the idempotency key of the request.
+        was: former values of fields of the trial, such as {"attributes": {"note": None}}.
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
+        PreconditionFailed: a field has another value than in ``was``.
         Invalid: the trial would have too many or too large attributes.
     """
-    return Request(study_id, TrialAnswer, partial(_annotate, number, changes), key)
+    return Request(study_id, TrialAnswer, partial(_annotate, number, changes, was), key)
 
 
-def _annotate(number: int, changes: dict[str, Any], draft: Draft, _: Points) -> Outcome[TrialAnswer]:
-    before = draft.trial(number).attributes
+def _annotate(
+    number: int, changes: dict[str, Any], was: Mapping[str, Any] | None, draft: Draft, _: Points
+) -> Outcome[TrialAnswer]:
+    row = draft.trial(number)
+    check_former(f"Trial {number}", render.trial(row, draft.study), was)
+    before = row.attributes
     after = attributes.merged(before, changes)
     if error := attributes.error_in(after):
         raise Invalid(
             [FieldError("/attributes", f"{error}, counting the existing attributes of trial {number}", "attributes")]
         )
     if attributes.differ(before, changes):
-        draft.record("annotated", {"attributes": changes}, number)
+        draft.record("annotated", {"attributes": changes, "was": attributes.replaced(before, changes)}, number)
     lifecycle.update_state(draft)
     return Outcome(
         TrialAnswer(trial=render.trial(draft.trial(number), draft.study), study=lifecycle.summary(draft.study))

@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any
 
 from adabkb_service.contract import attributes
-from adabkb_service.contract.answers import Corrected
+from adabkb_service.contract.answers import Corrected, Observation
 from adabkb_service.contract.metrics import metrics_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.errors import FieldError, Invalid
+from adabkb_service.operations.former import check_former
 from adabkb_service.storage.rows import ObservationRow
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
@@ -22,7 +23,12 @@ from adabkb_service.study.transitions import CORRECTABLE
 
 
 def correct(
-    study_id: str, seq: int, changes: dict[str, Any], reason: str | None = None, key: Key | None = None
+    study_id: str,
+    seq: int,
+    changes: dict[str, Any],
+    reason: str | None = None,
+    key: Key | None = None,
+    was: Mapping[str, Any] | None = None,
 ) -> Request[Corrected]:
     """Return a request to change the values of an observation, to exclude or include it, or to annotate it.
 
@@ -33,18 +39,28 @@ def correct(
             only the entries that change.
         reason: the reason, which the log keeps.
         key: the idempotency key of the request.
+        was: former values of fields of the observation.
 
     Raises:
         StudyNotFound, ObservationNotFound: the study or the observation does not exist.
+        PreconditionFailed: a field has another value than in ``was``.
         Invalid: the study does not have such a metric, a number is far beyond its natural bounds, or the attributes
             are too many, too large, or those of a trial.
     """
     counts = bool(changes.keys() - {"attributes"})
-    return Request(study_id, Corrected, partial(_correct, seq, changes, reason), key, invalidates_decisions=counts)
+    return Request(study_id, Corrected, partial(_correct, seq, changes, reason, was), key, invalidates_decisions=counts)
 
 
-def _correct(seq: int, changes: dict[str, Any], reason: str | None, draft: Draft, _: Points) -> Outcome[Corrected]:
+def _correct(
+    seq: int,
+    changes: dict[str, Any],
+    reason: str | None,
+    former: Mapping[str, Any] | None,
+    draft: Draft,
+    _: Points,
+) -> Outcome[Corrected]:
     was = draft.observation(seq)
+    check_former(f"Result {seq}", _view(draft, seq), former)
     if "attributes" in changes:
         annotate_result(draft, was, changes["attributes"])
     changes = {name: value for name, value in changes.items() if name != "attributes"}
@@ -56,9 +72,11 @@ def _correct(seq: int, changes: dict[str, Any], reason: str | None, draft: Draft
     if differing:
         record_change(draft, was, differing, reason)
     lifecycle.update_state(draft)
-    definition = definition_of(draft.study.definition)
-    corrected = render.observation(draft.observation(seq), definition, draft.space)
-    return Outcome(Corrected(observation=corrected, study=lifecycle.summary(draft.study)))
+    return Outcome(Corrected(observation=_view(draft, seq), study=lifecycle.summary(draft.study)))
+
+
+def _view(draft: Draft, seq: int) -> Observation:
+    return render.observation(draft.observation(seq), definition_of(draft.study.definition), draft.space)
 
 
 def annotate_result(draft: Draft, was: ObservationRow, changes: dict[str, Any]) -> None:
@@ -73,7 +91,8 @@ def annotate_result(draft: Draft, was: ObservationRow, changes: dict[str, Any]) 
     if error is not None:
         raise Invalid([FieldError("/attributes", error, "attributes")])
     if attributes.differ(was.attributes, changes):
-        draft.record("annotated", {"observation": was.seq, "attributes": changes})
+        before = attributes.replaced(was.attributes, changes)
+        draft.record("annotated", {"observation": was.seq, "attributes": changes, "was": before})
 
 
 def record_change(draft: Draft, was: ObservationRow, changes: dict[str, Any], reason: str | None = None) -> None:

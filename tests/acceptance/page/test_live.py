@@ -20,6 +20,9 @@ from tests.integration.operations.receiver import LOOPBACK, receiving
 from tests.servers import server_on
 from tests.waiting import wait_for
 
+CHANGED = (412,)
+"""The status of a change of a field that another person has changed."""
+
 BROWSER = """
 window.told = [];
 window.Notification = class {
@@ -146,7 +149,7 @@ def test_a_correction_keeps_what_another_person_has_corrected_meanwhile(
         page.get_by_role("button", name="Edit the result" if shows == "results" else "Correct").click()
         return page.locator("#rows" if shows == "results" else "#correct-1")
 
-    with tab(browser, site) as page:
+    with tab(browser, site, refused=CHANGED) as page:
         begin(page).get_by_label("purity", exact=True).fill("0,875")
         other = {"value": 2, "std_error": 0.25, "metrics": {"smell": 4}, "excluded": shows == "results"}
         checked(api.patch(f"{path}/observations/1", json=other))
@@ -157,7 +160,7 @@ def test_a_correction_keeps_what_another_person_has_corrected_meanwhile(
         page.get_by_role("button", name="Undo").click()
         wait_for(lambda: stored() == (2, 0.25, {"purity": 0.75, "smell": 5}, False))
 
-    with tab(browser, site) as page:
+    with tab(browser, site, refused=CHANGED) as page:
         form = begin(page)
         form.get_by_label("Result", exact=True).fill("7")
         form.get_by_label("smell", exact=True).fill("6")
@@ -181,7 +184,7 @@ def test_two_notes_on_a_trial_do_not_replace_each_other_silently(
 ) -> None:
     path = study(api, "noted")
     checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
-    with tab(browser, site) as page:
+    with tab(browser, site, refused=CHANGED) as page:
         page.goto("/studies/noted/trials/1")
         page.get_by_role("button", name="Note", exact=True).click()
         page.get_by_label("Note about this trial").fill("mine")

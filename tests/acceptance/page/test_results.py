@@ -142,7 +142,7 @@ def test_a_result_of_ones_own_has_a_note(browser: Browser, site: str, api: httpx
         page.get_by_role("button", name="Save the note").click()
         expect(page.get_by_text("The note is stored.")).to_be_visible()
         expect(page.get_by_role("definition").filter(has_text="turbid after an hour")).to_be_visible()
-        expect(page.get_by_text("Changed: note")).to_be_visible()
+        expect(page.get_by_text("Note “turbid after an hour”")).to_be_visible()
         assert not accessible(page)
         page.goto("/studies/noted/results")
         expect(page.get_by_role("cell", name="turbid after an hour")).to_be_visible()

@@ -194,7 +194,31 @@ def test_report_of_a_laboratory_tells_what_happened_to_each_experiment(api: http
         ["Trial 1 gave no result and was tried again", "flask broke"],
         ["Trial 2 failed", "cracked"],
         ["Trial 2 is tried again", "new flask"],
-        ["The result of trial 3 was set to 71 % (it was 70 %)", "misread"],
+        ["The result of trial 3 was corrected from 70 % to 71 %", "misread"],
         ["molarity: 0.153 added", ""],
         ["Changed: Yield (%, possible values from 0 % to 110 %)", ""],
     ]
+
+
+def test_report_and_template_of_a_study_that_a_user_has_ended(api: httpx.Client) -> None:
+    """The budget at which it was ended is not taken for a used up budget, and a similar study has the original one."""
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    definition = {"id": "ended", "direction": "maximize", "parameters": parameters, "budget": 30}
+    assert api.post("/v1/studies", json=definition).is_success
+    for _ in range(2):
+        (trial,) = api.post("/v1/studies/ended/suggest").json()["trials"]
+        assert api.post("/v1/studies/ended/observe", json={"trial": trial["number"], "value": 1}).is_success
+    assert api.patch("/v1/studies/ended", json={"budget": 2}).json()["state"] == "complete"
+    changes = tables(report(api, "ended"))[-1]
+    assert [row[2:] for row in changes[2:]] == [
+        ["Changed: budget = 2 (it was 30)", ""],
+        ["Complete", "Ended by a user."],
+    ]
+    assert api.get("/studies/ended/template.json").json()["budget"] == 30
+    assert api.patch("/v1/studies/ended", json={"budget": 3}).is_success
+    assert api.get("/studies/ended/template.json").json()["budget"] == 3
+    assert api.post("/v1/studies/ended/observe", json={"trial": 1, "value": 1}).is_success
+    (trial,) = api.post("/v1/studies/ended/suggest").json()["trials"]
+    assert api.post("/v1/studies/ended/observe", json={"trial": trial["number"], "value": 1}).is_success
+    changes = tables(report(api, "ended"))[-1]
+    assert changes[-1][2:] == ["Complete", "The budget is used up."]

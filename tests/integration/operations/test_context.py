@@ -157,9 +157,7 @@ def test_why_distinguishes_the_context_from_fixed_values(running: Service) -> No
     evaluated(running, DRY, fixed={"glue": "fast"})
     decision = why(running, "s", 1).decision
     assert decision is not None
-    assert decision.in_words.startswith(
-        "The context was humidity = 0.1, machine = 'A'. The request fixed glue = 'fast'."
-    )
+    assert decision.in_words.startswith("The context was humidity = 0.1, machine = 'A'. Held fixed: glue = 'fast'.")
 
 
 def test_quasi_random_points_have_the_context(time_limited: Service) -> None:

@@ -155,7 +155,7 @@ def test_failed_point_is_not_issued_again_and_why_names_fixed_values(running: Se
     assert len(points) == 3
     explained = why(running, "s", 3)
     assert explained.decision is not None
-    assert explained.decision.in_words.startswith("The request fixed x = 0.5. ")
+    assert explained.decision.in_words.startswith("Held fixed: x = 0.5. ")
     assert explained.events[0].payload["fixed"] == {"x": 0.5}
 
 

@@ -95,7 +95,7 @@ def _sentences(
     if equal := {name: value for name, value in held.items() if name in shared and name not in context}:
         yield f"The trials of plate {payload['plate']} share {_listed(equal, names)}."
     if fixed := {name: value for name, value in held.items() if name not in context and name not in equal}:
-        yield f"The request fixed {_listed(fixed, names)}."
+        yield f"Held fixed: {_listed(fixed, names)}."
     is_feasible = best is None or best.get("feasible", True)
     yield PHASES[payload["phase"]] if is_feasible else INFEASIBLE
     if payload["phase"] == "sample":

@@ -16,6 +16,7 @@ from adabkb_service.operations.reports.edits_in_words import edits
 from adabkb_service.operations.reports.study_report import Line, StudyReport
 from adabkb_service.operations.words import wording
 from adabkb_service.operations.words.columns_in_words import aligned
+from adabkb_service.operations.words.corrections_in_words import corrected
 from adabkb_service.operations.words.reasons import of_event
 from adabkb_service.operations.words.settings_in_words import changed
 from adabkb_service.operations.words.values_in_words import figure, shown
@@ -28,6 +29,8 @@ CHANGES = {
     "resumed": "Resumed",
     "completed": "Complete",
 }
+ENDED = "Ended by a user."
+"""Why a study is complete whose budget a user has lowered to the number of issued trials."""
 QUESTIONS = ("Is it going well?", "Why this trial?", "What was learned?", "Can I stop?")
 """What the parts of an assessment answer, in its order; ``assets/assessment.js`` asks the same."""
 TRUST = "Can you trust the model?"
@@ -329,12 +332,14 @@ def workers(report: StudyReport) -> Table:
 def changes(report: StudyReport) -> Table:
     """Return the table of the changes of the study, with who made them and why."""
     edited, trials = edits(report.changes), report.trials_of_corrected
+    ended = [each.seq for each in report.changes if each.kind == "completed"] if report.ended else []
+    ending = ended[-1] if ended else None
     rows = [
         [
             moment(each.created_at),
             each.payload.get("user", UNKNOWN),
             edited.get(each.seq) or _change(report.study, each, trials),
-            _reason(each),
+            ENDED if each.seq == ending else _reason(each),
         ]
         for each in report.changes
     ]
@@ -345,18 +350,15 @@ def _change(study: answers.Study, event: Event, trials: Mapping[int, int]) -> st
     payload = event.payload
     match event.kind:
         case "updated":
-            return f"Changed: {changed(payload['changes'], study.quantities)}"
+            return f"Changed: {changed(payload['changes'], study.quantities, payload.get('was'))}"
         case "plate_closed":
             return f"Plate {payload['plate']} ended with free places: it had no unused conditions left"
         case "failed" | "released" | "retried" | "withdrawn":
             return f"Trial {event.trial} {OF_TRIALS[event.kind]}"
         case "corrected":
-            was, seq = wording.former(payload), payload["observation"]
+            seq = payload["observation"]
             whose = f"The result of trial {trials[seq]}" if seq in trials else f"Own result R{seq}"
-            if "excluded" in was:
-                return f"{whose} {'was excluded' if payload['excluded'] else 'counts again'}"
-            before, now = (wording.result(study.quantities, each) for each in (was, payload))
-            return f"{whose} was set to {now}" + (f" (it was {before})" if before else "")
+            return f"{whose} was {corrected(study.quantities, payload)}"
     return CHANGES[event.kind]
 
 

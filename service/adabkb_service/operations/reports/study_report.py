@@ -24,6 +24,7 @@ from adabkb_service.operations.data.export import all_events, event_line
 from adabkb_service.operations.model import assessment, predict
 from adabkb_service.operations.model.in_context import LATEST, Context
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.words.ending import EndedEarly, ended_early
 from adabkb_service.storage import audit, events, files, grants, observations, overview, result_table, studies
 from adabkb_service.storage.files import FileRow
 from adabkb_service.storage.overview import WorkerRow
@@ -72,6 +73,8 @@ class StudyReport:
     """The user who owns the study; None if no token is required, or if the study has no owner."""
     workers: list[WorkerRow]
     changes: list[Event]
+    ended: EndedEarly | None
+    """How a user ended the study before its budget was used up; None if no user did."""
     trials_of_corrected: dict[int, int]
     """Number of a corrected result -> its trial. Results without a trial are left out."""
     acts: list[AuditEntry] | None
@@ -119,6 +122,7 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
             owner=grants.owner(grants.of_study(connection, study_id)),
             workers=overview.workers(connection, study_id),
             changes=[render.event_in_brief(each) for each in changes],
+            ended=ended_early(connection, row) if lifecycle.no_more_points_reason(row) == "budget" else None,
             trials_of_corrected=_trials(connection, study_id, changes),
             acts=_acts(connection, row) if with_audit else None,
             files=files.page(connection, study_id, 0),

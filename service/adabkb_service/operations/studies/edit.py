@@ -198,9 +198,13 @@ def _bare(parameters: Mapping[str, Fields]) -> dict[str, Fields]:
 def _reword(draft: Draft, before: Mapping[str, Fields], new: Mapping[str, Fields]) -> None:
     """Change labels and units of parameters of which nothing else changes. The space and its version stay the same."""
     changed = [name for name, each in new.items() if not _is_same(each, before[name])]
-    words = {name: {word: new[name][word] for word in WORDS if word in new[name]} for name in changed}
+    words, was = ({name: _words(of[name]) for name in changed} for of in (new, before))
     if words:
-        draft.record("updated", {"changes": {"parameters": words}})
+        draft.record("updated", {"changes": {"parameters": words}, "was": {"parameters": was}})
+
+
+def _words(parameter: Fields) -> Fields:
+    return {word: parameter[word] for word in WORDS if word in parameter}
 
 
 def _is_same(one: Any, other: Any) -> bool:

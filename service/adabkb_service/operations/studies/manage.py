@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -38,6 +38,7 @@ from adabkb_service.errors import (
     shortened,
     shown,
 )
+from adabkb_service.operations.former import check_former
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.edit import edit
 from adabkb_service.operations.studies.read import Page
@@ -276,7 +277,11 @@ def readable(caller: Caller) -> list[ColumnElement[bool]]:
 
 
 def change(
-    study_id: str, changes: dict[str, Any], revisions: frozenset[int] | None = None, key: Key | None = None
+    study_id: str,
+    changes: dict[str, Any],
+    revisions: frozenset[int] | None = None,
+    key: Key | None = None,
+    was: Mapping[str, Any] | None = None,
 ) -> Request[answers.Study]:
     """Return a request to change a study's limits, tags or quantities, to edit its space, or to pause or resume it.
 
@@ -286,21 +291,30 @@ def change(
             the arguments of ``edit``.
         revisions: the revisions at which the change is allowed; None for any.
         key: the idempotency key of the request.
+        was: former values of fields of the study.
 
     Raises:
         StudyNotFound: the study does not exist.
-        PreconditionFailed: the study has another revision.
+        PreconditionFailed: the study has another revision, or a field has another value than in ``was``.
         Invalid: the study does not support a stopping rule or this kind of budget, does not measure a quantity, an edit
             is invalid (see ``edit``), or a new text has characters that people cannot read (see ``contract.readable``).
     """
-    return Request(study_id, answers.Study, partial(_change, changes, revisions), key, waits_for_latest_results=True)
+    return Request(
+        study_id, answers.Study, partial(_change, changes, revisions, was), key, waits_for_latest_results=True
+    )
 
 
 def _change(
-    changes: dict[str, Any], revisions: frozenset[int] | None, draft: Draft, _: Points
+    changes: dict[str, Any],
+    revisions: frozenset[int] | None,
+    former: Mapping[str, Any] | None,
+    draft: Draft,
+    _: Points,
 ) -> Outcome[answers.Study]:
     study = draft.study
     check_revision(study, revisions)
+    if former:
+        check_former(f"Study {study.id!r}", lifecycle.full_view(study), former)
     check_readable(changes, {**study.definition, "title": study.title, "tags": study.tags})
     _check_rules(study, changes)
     _check_budget(study, changes)
@@ -312,10 +326,12 @@ def _change(
         edit(draft, **space)
     columns = [name for name in CHANGEABLE if name in changes and name not in edited]
     new = {name: changes[name] for name in columns if changes[name] != getattr(study, name)}
+    was = {name: getattr(study, name) for name in new}
     if "quantities" in changes and changes["quantities"] != study.definition.get("quantities", {}):
         new["quantities"] = _checked_quantities(study, changes["quantities"])
+        was["quantities"] = study.definition.get("quantities", {})
     if new:
-        draft.record("updated", {"changes": new})
+        draft.record("updated", {"changes": new, "was": was})
     lifecycle.update_state(draft)
     return Outcome(lifecycle.full_view(draft.study))
 

@@ -13,7 +13,9 @@ from adabkb_service.contract.budget import cost_budget_of
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, CatalogueParameter
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
+from adabkb_service.operations.words.ending import ended_early
 from adabkb_service.storage.rows import StudyRow
+from adabkb_service.study import lifecycle
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Outcome, Points, Request
 
@@ -41,6 +43,9 @@ def _template(draft: Draft, _: Points) -> Outcome[Template]:
     definition = definition_of(draft.study.definition)
     found = definition.model_dump(mode="json", exclude_defaults=True, exclude=OWN)
     found |= _current(draft.study, found)
+    is_used_up = lifecycle.no_more_points_reason(draft.study) == "budget"
+    if is_used_up and (ended := ended_early(draft.connection, draft.study)):
+        found["budget"] = ended.budget  # not the number of trials at which a user ended the study
     found["parameters"] = [
         _with_table(each, parameter) if isinstance(parameter, CatalogueParameter) else each
         for each, parameter in zip(found["parameters"], definition.parameters, strict=True)

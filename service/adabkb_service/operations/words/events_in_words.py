@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
 from adabkb_service.contract.answers import Study
 from adabkb_service.contract.history import Event
+from adabkb_service.operations.words.corrections_in_words import corrected
 from adabkb_service.operations.words.reasons import of_event
-from adabkb_service.operations.words.wording import added, former, result
+from adabkb_service.operations.words.values_in_words import shown
+from adabkb_service.operations.words.wording import added, result
 from adabkb_service.storage.rows import EventKind
 
 Payload = Mapping[str, Any]
@@ -24,16 +27,32 @@ def happened(study: Study, event: Event) -> str:
     return f"{phrase}: {reason}" if reason else phrase
 
 
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
+
+
 def _to(payload: Payload) -> str:
     return f" to {payload['worker']}" if payload.get("worker") else ""
 
 
-def _corrected(study: Study, payload: Payload) -> str:
-    was = former(payload)
-    if "excluded" in was:
-        return "Excluded" if payload["excluded"] else "Included again"
-    before, now = (result(study.quantities, each) for each in (was, payload))
-    return f"Corrected from {before} to {now}" if before else f"Corrected to {now}"
+def _annotated(payload: Payload) -> str:
+    """Return the new and the former values of attributes; the former ones are unknown in events of older servers."""
+    was = payload.get("was")
+    return "; ".join(_attribute(name, value, was) for name, value in payload["attributes"].items())
+
+
+def _attribute(name: str, value: Any, was: object) -> str:
+    label = "Note" if name == "note" else name
+    before = was.get(name) if isinstance(was, Mapping) else None
+    if value is None:
+        return f"{label} removed{'' if before is None else f'; it was {_quoted(before)}'}"
+    return f"{label} {_quoted(value)}{'' if before is None else f', before: {_quoted(before)}'}"
+
+
+def _quoted(value: Any) -> str:
+    return (
+        f"“{value}”" if isinstance(value, str) else shown(value) if not isinstance(value, dict) else json.dumps(value)
+    )
 
 
 SENTENCES: Mapping[str, Callable[[Study, Payload], str]] = {
@@ -44,13 +63,13 @@ SENTENCES: Mapping[str, Callable[[Study, Payload], str]] = {
     "released": lambda *_: "Queued again without a result",
     "observed": lambda study, payload: f"Result {result(study.quantities, payload)}",
     "measured": lambda study, payload: f"Added to the result: {added(study.quantities, payload)}",
-    "corrected": _corrected,
+    "corrected": lambda study, payload: _sentence(corrected(study.quantities, payload)),
     "failed": lambda *_: "Failed",
     "reported": lambda *_: "Values reported",
     "stopped": lambda _, payload: f"Stopped at step {payload['step']}",
     "retried": lambda *_: "Queued again",
     "withdrawn": lambda *_: "Withdrawn",
-    "annotated": lambda _, payload: f"Changed: {', '.join(payload['attributes'])}",
+    "annotated": lambda _, payload: _annotated(payload),
 }
 """Kind of an event of a trial -> function that describes it."""
 FOLLOWED: Sequence[EventKind] = [each for each in get_args(EventKind) if each != "reported"]

@@ -33,15 +33,25 @@ OF_PARAMETERS = "names and units of parameters"
 NO_QUANTITIES = "no names, units and bounds of results"
 
 
-def changed(changes: Mapping[str, Any], quantities: Mapping[str, Quantity]) -> str:
+def changed(
+    changes: Mapping[str, Any], quantities: Mapping[str, Quantity], was: Mapping[str, Any] | None = None
+) -> str:
     """Return the changes in an event, with units.
 
     Args:
         changes: the new values by the names of the settings.
         quantities: the labels, units and bounds of the study's results.
+        was: the former values, as far as they are known.
     """
     unit = quantities.get(OBJECTIVE, UNNAMED).unit
-    return ", ".join(_changed(name, value, unit) for name, value in changes.items())
+    return ", ".join(_changed(name, value, unit) + _former(name, was or {}, unit) for name, value in changes.items())
+
+
+def _former(name: str, was: Mapping[str, Any], unit: str | None) -> str:
+    """Return the former value of a setting in parentheses; empty if it had none, or if the change is not its value."""
+    if name in ("quantities", "parameters") or was.get(name) in (None, {}):
+        return ""
+    return f" (it was {_value(name, was[name], unit)})"
 
 
 def _changed(name: str, value: Any, unit: str | None) -> str:

@@ -274,6 +274,12 @@ def labels(study: Study) -> dict[str, str]:
     return known if study.objectives or quantity(study).label else {**known, OBJECTIVE: "Result"}
 
 
+def units(study: Study) -> dict[str, str]:
+    """Return the name of each quantity of a result that has a unit -> the unit."""
+    found = {name: unit(study, name) for name in labelled(study)}
+    return {name: each for name, each in found.items() if each}
+
+
 def title(study: Study, name: str | None = None) -> str:
     """Return the title of a metric's column, with its unit; without a name, that of the single objective."""
     known = quantity(study, name)
@@ -466,9 +472,10 @@ def former(payload: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _is_valid(name: str, former: object) -> bool:
-    """Whether metrics are numbers by name, and another field is a number. None stands for what was missing."""
-    if name == "metrics" and former is not None:
-        return isinstance(former, Mapping) and all(isinstance(each, int | float) for each in former.values())
+    """Whether metrics and their errors are numbers by name, and another field is a number. None stands for what was
+    missing."""
+    if name in ("metrics", "std_errors") and former is not None:
+        return isinstance(former, Mapping) and all(isinstance(each, int | float | None) for each in former.values())
     return former is None or isinstance(former, int | float)
 
 

@@ -1,11 +1,15 @@
 // Caught values: mostly errors, but any value may be thrown.
 
 import { Refused } from "./calls.js";
+import { worded } from "./refusals.js";
 
-/** The message of a caught value.
+/** The message of a caught value, in the words of the page or, on request, as the server wrote it.
  * @param {unknown} caught
  */
-export const messageOf = (caught) => (caught instanceof Error ? caught.message : String(caught));
+export const messageOf = (caught, isWorded = true) => {
+  if (!(caught instanceof Error)) return String(caught);
+  return isWorded ? worded(caught.message) : caught.message;
+};
 
 /** The status with which the server refused a request; undefined for other errors.
  * @param {unknown} caught
@@ -16,3 +20,15 @@ export const statusOf = (caught) => (caught instanceof Refused ? caught.status :
  * @param {unknown} caught
  */
 export const problemOf = (caught) => (caught instanceof Refused ? caught.problem : undefined);
+
+/** An error with links to what a person can do. */
+export class Guided extends Error {
+  /**
+   * @param {string} message
+   * @param {{ href: string, text: string }[]} links
+   */
+  constructor(message, links) {
+    super(message);
+    this.links = links;
+  }
+}

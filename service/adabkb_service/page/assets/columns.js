@@ -2,7 +2,7 @@
 // the columns, and a person can change them.
 
 import { Scale } from "./scale.js";
-import { clearer, numeral, shown, titled } from "./words.js";
+import { bareNumber, clearer, numeral, shown, titled } from "./words.js";
 
 const OF_RESULTS = ["value", "result", "objective", "yield", "ausbeute", "response", "measured", "score", "y"];
 const OF_ERRORS = [
@@ -321,8 +321,7 @@ export function decimalSigns(rows, columns) {
  * @param {DecimalSign} [sign] of its column
  */
 export function number(cell, unit, sign) {
-  let text = cell.trim();
-  for (const end of [unit, "%"]) if (end && text.endsWith(end)) text = text.slice(0, -end.length).trim();
+  let text = bareNumber(cell, unit);
   const decimal = signIn(text.replace(/^[+−-]/, "")) ?? sign;
   if (decimal) text = text.replaceAll(OTHER[decimal], "").replace(decimal, ".");
   const value = numeral(text);

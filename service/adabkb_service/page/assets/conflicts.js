@@ -1,6 +1,7 @@
 // Two people who change the same field: a form that was opened before the other change does not silently replace it.
 
 import { call } from "./calls.js";
+import { Guided, messageOf, statusOf } from "./caught.js";
 import { dataOf } from "./elements.js";
 import { fieldsOf, isChanged, Mistakes, Mistyped } from "./forms.js";
 import { same } from "./kept.js";
@@ -18,8 +19,18 @@ const groupOf = (from, { dataset: { group } }) => (group ? (from[group] ?? {}) :
  */
 const words = (value) => (typeof value === "number" ? figure(value, 12) : `“${value}”`);
 
-/** Refuse a form whose changed fields have other values by now than when it was opened. If a person sends it again, the
- * change counts: the person has read the values of the others.
+/** The error at a field that another person has changed.
+ * @param {Element} field
+ * @param {unknown} stored the value by now
+ */
+export function conflict(field, stored) {
+  const what = stored === null || stored === "" ? "emptied this field" : `changed this to ${words(stored)}`;
+  const told = `Another person has ${what} since you opened the form. To store your input instead, save again.`;
+  return new Mistyped(field, told);
+}
+
+/** Report the changed fields of a form that have other values by now than when it was opened. If a person sends it
+ * again, the change counts: the person has read the values of the others.
  * @param {HTMLFormElement} form with the former values in data-before, and in data-now the address of the present ones
  * @param {object} sent
  */
@@ -31,13 +42,86 @@ export async function refuseIfOthersChanged(form, sent) {
   for (const field of fieldsOf(form).filter(isChanged)) {
     const before = groupOf(was, field);
     const stored = groupOf(now, field)[field.name] ?? null;
-    if (same(stored, before[field.name] ?? null) || same(stored, groupOf(sent, field)[field.name] ?? null)) continue;
+    const known = before[field.name] ?? null;
     before[field.name] = stored;
-    const what = stored === null ? "emptied this field" : `changed this to ${words(stored)}`;
-    const told = `Another person has ${what} since you opened the form. To store your input instead, save again.`;
-    conflicts.push(new Mistyped(field, told));
+    if (same(stored, known) || same(stored, groupOf(sent, field)[field.name] ?? null)) continue;
+    conflicts.push(conflict(field, stored));
   }
-  if (!conflicts.length) return;
   form.dataset.before = JSON.stringify(was);
-  throw new Mistakes(conflicts);
+  if (conflicts.length) throw new Mistakes(conflicts);
+}
+
+/** The note beside a result, if a person has changed it.
+ * @param {HTMLElement} form
+ */
+function changedNote(form) {
+  const note = form.querySelector("[data-note]");
+  return note instanceof HTMLInputElement && note.value.trim() !== note.defaultValue ? note : null;
+}
+
+/** The path of a trial whose result a form sends.
+ * @param {HTMLElement} form
+ * @param {number} number
+ */
+const trialPath = (form, number) =>
+  dataOf(form, "api")
+    .split(" ")[1]
+    .replace(/observe$/, `trials/${number}`);
+
+/** Refuse a result with a changed note if another person has changed the note of the trial.
+ * @param {HTMLFormElement} form
+ * @param {Record<string, any>} sent
+ */
+export async function refuseIfNoteChanged(form, { trial }) {
+  const note = changedNote(form);
+  if (!note) return;
+  const { attributes } = await call("GET", trialPath(form, trial));
+  const stored = String(attributes.note ?? "");
+  const isOther = stored !== note.defaultValue && stored !== note.value.trim();
+  note.defaultValue = stored;
+  if (isOther) throw conflict(note, stored);
+}
+
+/** Store the note beside a result that was stored. Returns a message if another person has just stored one.
+ * @param {HTMLElement} form
+ * @param {any} answer
+ */
+export async function storeNote(form, answer) {
+  const note = changedNote(form);
+  if (!note) return "";
+  const text = note.value.trim();
+  const changes = { attributes: { note: text || null }, was: { attributes: { note: note.defaultValue || null } } };
+  try {
+    await call("PATCH", trialPath(form, answer.trial.number), changes);
+    return "";
+  } catch (error) {
+    if (statusOf(error) !== 412) throw error;
+    return `Another person has just changed the note, so yours was not stored: ${text}`;
+  }
+}
+
+/** The numbers of a result in words.
+ * @param {{ value?: number | null, metrics?: Record<string, number> | null }} result
+ */
+const numbersOf = ({ value, metrics }) =>
+  [
+    ...(typeof value === "number" ? [figure(value, 12)] : []),
+    ...Object.entries(metrics ?? {}).map(([name, each]) => `${name} ${figure(each, 12)}`),
+  ].join(", ");
+
+/** Why a result was not stored: another person has reported another one. With links to it.
+ * @param {HTMLFormElement} form
+ * @param {Record<string, any>} sent
+ * @param {unknown} refusal
+ */
+export async function conflictOf(form, { trial, ...result }, refusal) {
+  const path = trialPath(form, trial);
+  const stored = await call("GET", path);
+  const page = path.replace("/v1/studies/", "/studies/");
+  const links = [{ href: page, text: `Trial ${trial}` }];
+  const [, seq] = /observation (\d+)/.exec(messageOf(refusal, false)) ?? [];
+  if (seq) links.push({ href: `${page}#correct-${seq}`, text: "Correct the stored result" });
+  const what = stored.state === "failed" ? "that this trial failed" : `${numbersOf(stored)} for this trial`;
+  const mine = numbersOf(result) || "your input";
+  return new Guided(`Another person has already reported ${what}, so ${mine} was not stored.`, links);
 }

@@ -9,6 +9,8 @@ const MAX_LINES = 200;
 
 /** @param {string | null | undefined} worker */
 const by = (worker) => (worker ? ` to ${worker}` : "");
+/** @param {string | null | undefined} user */
+const byUser = (user) => (user ? ` by ${user}` : "");
 /** @param {string | null | undefined} reason */
 const because = (reason) => (reason ? `: ${reason}` : "");
 /** Kind of an event -> reason given by a code -> the reason in words.
@@ -49,6 +51,60 @@ function added({ value, metrics = {}, was }, quantities) {
     ...("value" in was ? [measured(value, quantities.value)] : []),
     ...("metrics" in was ? named(Object.fromEntries(lacked), quantities) : []),
   ];
+}
+
+/** One change in words.
+ * @param {string} name empty for the value
+ * @param {string | null} before
+ * @param {string | null} after
+ */
+function difference(name, before, after) {
+  if (after === null) return `${name} ${before} removed`.trim();
+  if (before !== null) return `${name} from ${before} to ${after}`.trim();
+  return name ? `${name} set to ${after}` : `to ${after}`;
+}
+
+/** All that a correction changed, as the server's `corrections_in_words` does.
+ * @param {StudyEvent["payload"]} payload
+ * @param {Quantities} quantities
+ */
+function corrected(payload, quantities) {
+  const { value, was = {} } = payload;
+  const written = (/** @type {number | null | undefined} */ each, /** @type {Quantity} */ of = {}) =>
+    each == null ? null : measured(each, of);
+  const error = (/** @type {number | null | undefined} */ each, /** @type {Quantity} */ { unit } = {}) =>
+    each == null ? null : inUnit(shown(each), unit === "%" ? "percentage points" : unit);
+  const changes = [];
+  if (typeof value === "number" && "value" in was && was.value !== value)
+    changes.push(difference("", written(was.value, quantities.value), written(value, quantities.value)));
+  for (const [name, before, after] of differing(was.metrics, payload.metrics)) {
+    const known = quantities[name];
+    changes.push(difference(known?.label ?? name, written(before, known), written(after, known)));
+  }
+  if ("std_error" in was && was.std_error !== payload.std_error) {
+    const known = quantities.value;
+    changes.push(difference("standard error", error(was.std_error, known), error(payload.std_error, known)));
+  }
+  for (const [name, before, after] of differing(was.std_errors, payload.std_errors)) {
+    const known = quantities[name];
+    changes.push(difference(`standard error of ${known?.label ?? name}`, error(before, known), error(after, known)));
+  }
+  const excluded = "excluded" in was ? [payload.excluded ? "excluded" : "included again"] : [];
+  const told = [...changes, ...excluded].join(", ");
+  if (!changes.length) return told || "corrected";
+  return /^(from|to) /.test(told) ? `corrected ${told}` : `corrected: ${told}`;
+}
+
+/** The names of which the numbers differ, with both numbers; none if the event did not change the field.
+ * @param {Record<string, number | null> | null | undefined} before
+ * @param {Record<string, number | null> | null | undefined} after
+ * @returns {[string, number | null | undefined, number | null | undefined][]}
+ */
+function differing(before, after) {
+  if (before === undefined) return [];
+  /** @type {[string, number | null | undefined, number | null | undefined][]} */
+  const pairs = Object.keys({ ...before, ...after }).map((name) => [name, before?.[name], after?.[name]]);
+  return pairs.filter(([, old, now]) => old !== now);
 }
 
 /** Name of a setting -> its label and how its value is written, as the server's `settings_in_words` does.
@@ -115,11 +171,10 @@ const SENTENCES = {
         name in OF_WORDS ? OF_WORDS[name] : `${labelOf(name)} = ${setting(name, value, quantities)}`,
       )
       .join(", ")}`,
-  completed: (payload) => `The study is complete. ${inWords("completed", payload.reason)}`,
+  completed: ({ reason }) =>
+    `The study is complete. ${reason === "budget" && isEnded ? "Ended by a user." : inWords("completed", reason)}`,
   corrected: (payload, quantities, trial) =>
-    payload.excluded
-      ? `${whose(payload, trial)} was excluded${because(payload.reason)}`
-      : `${whose(payload, trial)} was set to ${result(payload, quantities)}${because(payload.reason)}`,
+    `${whose(payload, trial)} was ${corrected(payload, quantities)}${byUser(payload.user)}${because(payload.reason)}`,
   measured: (payload, quantities, trial) =>
     `${whose(payload, trial)} got ${added(payload, quantities).join(", ")}, which it lacked`,
   model_failed: (payload) => `The model failed${because(payload.error)}`,
@@ -130,6 +185,19 @@ const SENTENCES = {
   model_recovered: () => "The model works again",
   plate_closed: (payload) => `Plate ${payload.plate} ended with free places: it had no unused conditions left`,
 };
+
+/** Whether a person has lowered the budget since the latest trial was added, which ends the study. */
+let isEnded = false;
+
+/** Remember whether a person ends the study.
+ * @param {StudyEvent} event
+ */
+function rememberEnd({ kind, payload }) {
+  if (kind === "suggested" || kind === "queued") isEnded = false;
+  if (kind !== "updated" || !("budget" in payload.changes)) return;
+  const [was, now] = [payload.was?.budget, payload.changes.budget];
+  isEnded = typeof now === "number" && (was == null || (typeof was === "number" && now < was));
+}
 
 const OF_TRIALS = new Set([
   "suggested",
@@ -161,6 +229,7 @@ export function follow(data, quantities, cursor, changed) {
   const known = Number(dataOf(byId("figures", HTMLElement), "revision"));
   const notify = notices(data.id);
   const told = (/** @type {StudyEvent} */ event) => {
+    rememberEnd(event);
     const item = line(event, data, quantities);
     feed.prepend(item);
     while (feed.children.length > MAX_LINES) feed.lastElementChild?.remove();

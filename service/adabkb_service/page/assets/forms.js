@@ -1,9 +1,10 @@
 // Forms as JSON: read the values of a form, and show the errors that the server reports at its fields.
 
-import { messageOf, problemOf } from "./caught.js";
+import { Guided, messageOf, problemOf } from "./caught.js";
 import { every, made, one } from "./elements.js";
+import { remedyOf, worded } from "./refusals.js";
 import { clearToasts } from "./toasts.js";
-import { clearer, figure, numeral } from "./words.js";
+import { bareNumber, clearer, figure, numeral } from "./words.js";
 
 /** An error in the input of a person. */
 export class Mistyped extends Error {
@@ -56,7 +57,7 @@ export function together(reads) {
 /** The name of a field.
  * @param {Element} element
  */
-function labelOf(element) {
+export function labelOf(element) {
   const label = isField(element) ? element.labels?.[0] : null;
   const name =
     label?.firstChild?.textContent?.trim() ||
@@ -138,15 +139,21 @@ function pair(element, line) {
   return [name.trim(), rest.join(":").trim()];
 }
 
+/** What is typed in the field of a number, without its unit if the field is of a quantity.
+ * @param {Field} element
+ */
+const bareOf = ({ value, dataset: { unit } }) => (unit === undefined ? value.trim() : bareNumber(value, unit));
+
 /** The number in a field, perhaps with a decimal comma; undefined if the field is empty.
  * @param {Field} element
  */
 export function number(element) {
   const text = element.value.trim();
   if (text === "") return undefined;
-  const value = numeral(text);
+  const bare = bareOf(element);
+  const value = numeral(bare);
   if (!Number.isFinite(value))
-    throw new Mistyped(element, `${labelOf(element)}: ${clearer(text) || `“${text}” is not a number.`}`);
+    throw new Mistyped(element, `${labelOf(element)}: ${clearer(bare) || `“${text}” is not a number.`}`);
   return value;
 }
 
@@ -227,7 +234,7 @@ function unchanged(element) {
  */
 const notes = new WeakMap();
 /** What the alert of a form shows: the texts of errors without a field, and the fields that have one.
- * @type {WeakMap<HTMLFormElement, { lines: string[], faulty: HTMLElement[] }>}
+ * @type {WeakMap<HTMLFormElement, { lines: string[], links: { href: string, text: string }[], faulty: HTMLElement[] }>}
  */
 const alerts = new WeakMap();
 let noted = 0;
@@ -261,13 +268,18 @@ export function tellProblem(form, error) {
   for (const { element, message } of mistakes) add(element, withoutLabel(element, message), message);
   for (const fault of faults) {
     const field = fieldOf(form, fault.pointer);
-    const text = inWords(fault);
+    const text = worded(inWords(fault));
     add(field, text, `${nameOf(form, field, fault.pointer)} ${text}`.trim());
   }
   if (!mistakes.length && !faults.length) lines.push(messageOf(error));
-  if (problem?.remedy && problem.code !== "invalid") lines.push(problem.remedy); // that of "invalid" is for programs
+  const remedy = problem ? remedyOf(problem) : "";
+  if (remedy) lines.push(remedy);
   for (const [field, each] of texts) note(field, each.join("\n"));
-  alerts.set(form, { lines, faulty: [...texts.keys()].sort(byPlace) });
+  alerts.set(form, {
+    lines,
+    links: error instanceof Guided ? error.links : [],
+    faulty: [...texts.keys()].sort(byPlace),
+  });
   summarize(form, told);
   clearToasts(); // they would cover the errors
   every(form, '[aria-invalid="true"]', HTMLElement)[0]?.focus();
@@ -284,10 +296,12 @@ const byPlace = (one, other) => (one.compareDocumentPosition(other) & Node.DOCUM
  * @param {HTMLElement} told
  */
 function summarize(form, told) {
-  const { lines, faulty } = alerts.get(form) ?? { lines: [], faulty: [] };
+  const { lines, links, faulty } = alerts.get(form) ?? { lines: [], links: [], faulty: [] };
   const left = faulty.filter((field) => field.isConnected && field.getAttribute("aria-invalid"));
   const count = left.length === 1 ? "1 field needs a correction:" : `${left.length} fields need a correction:`;
   told.replaceChildren(...lines.map((line) => made("span", { textContent: line })));
+  if (links.length)
+    told.append(made("span", {}, ...links.flatMap(({ href, text }) => [made("a", { href, textContent: text }), " "])));
   if (left.length) told.append(made("span", {}, count, ...left.flatMap((field) => [" ", jump(field)])));
   told.hidden = !told.hasChildNodes();
 }
@@ -362,8 +376,11 @@ const STEP_TOLERANCE = 1e-6; // as a part of the step
 /** Why a number is invalid: it is outside of its range, or between two steps. Empty if it is valid.
  * @param {HTMLInputElement} field
  */
-function invalidity({ value: text, dataset }) {
-  const [value, least, most, step] = [text, dataset.low, dataset.high, dataset.step].map((each) => numeral(each ?? ""));
+function invalidity(field) {
+  const { dataset } = field;
+  const [value, least, most, step] = [bareOf(field), dataset.low, dataset.high, dataset.step].map((each) =>
+    numeral(each ?? ""),
+  );
   if (value < least || value > most) return "outside the range";
   const steps = (value - least) / step;
   if (!(Math.abs(steps - Math.round(steps)) > STEP_TOLERANCE)) return "";

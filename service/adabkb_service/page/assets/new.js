@@ -6,6 +6,7 @@ import {
   addObjective,
   addParameter,
   addQuantity,
+  definition,
   describe,
   fieldOf,
   fill,
@@ -14,6 +15,7 @@ import {
   tellGoal,
 } from "./definition.js";
 import { isSent, sent } from "./definition-as-json.js";
+import { keepWhole } from "./drafts.js";
 import { byId, made } from "./elements.js";
 import { fieldsOf, tellProblem } from "./forms.js";
 import { addCombination, area } from "./space.js";
@@ -114,6 +116,7 @@ if (like) {
   addParameter();
 }
 tellGoal();
+if (!editing) keepWhole(form, definition, fill);
 if (editing) {
   editing.startEditing();
   form.made = editing.changes;

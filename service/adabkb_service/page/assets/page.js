@@ -4,8 +4,9 @@
 
 import { call, pause, reachable, root } from "./calls.js";
 import { reversed } from "./catalogue.js";
-import { messageOf } from "./caught.js";
-import { refuseIfOthersChanged } from "./conflicts.js";
+import { messageOf, problemOf, statusOf } from "./caught.js";
+import { conflictOf, refuseIfNoteChanged, refuseIfOthersChanged, storeNote } from "./conflicts.js";
+import { discardDraft, discardDrafts, forgetDrafts, restoreDrafts } from "./drafts.js";
 import { around, byId, dataOf, every, holder, one } from "./elements.js";
 import { body, clearProblem, isField, tellProblem } from "./forms.js";
 import "./session.js";
@@ -14,7 +15,8 @@ import { markUnusual } from "./unusual.js";
 import { askPatiently } from "./waiting.js";
 import { atClock, figure, span, tellTimes } from "./words.js";
 
-/** @typedef {{ method: string, path?: string, body?: unknown }} Way back; by default to the path of the action */
+/** @typedef {{ method: string, path?: string, body?: unknown, words?: string, done?: string }} Way back; by default to
+ * the path of the action; with the words of its button, and what is said afterwards */
 /** @typedef {Way & { path: string }} Request */
 /**
  * @typedef {object} Action
@@ -26,6 +28,7 @@ import { atClock, figure, span, tellTimes } from "./words.js";
  */
 
 const MAX_MILLISECONDS_TO_JUDGE = 2500;
+const MAX_TURNS = 3; // to send a form whose other fields are changed by others at the same time
 
 /** @param {string} id */
 const studyPage = (id) => `${root}/studies/${encodeURIComponent(id)}`;
@@ -33,17 +36,52 @@ const studyPage = (id) => `${root}/studies/${encodeURIComponent(id)}`;
 /** The fields of which the API changes only the entries that it gets. */
 const MERGED = new Set(["metrics", "std_errors", "attributes"]);
 
+/** Some entries of an object.
+ * @param {Record<string, any>} values
+ * @param {object} names whose keys are the names of the entries
+ */
+const entriesOf = (values, names) => Object.fromEntries(Object.entries(values).filter(([name]) => name in names));
+
+/** The values that fields have in an object of the API; absent entries of merged fields are null.
+ * @param {Record<string, any>} holder
+ * @param {Record<string, any>} changes
+ */
+function valuesIn(holder, changes) {
+  const found = entriesOf(holder, changes);
+  for (const name of Object.keys(found).filter((each) => MERGED.has(each))) {
+    const absent = Object.fromEntries(Object.keys(changes[name]).map((each) => [each, null]));
+    found[name] = { ...absent, ...entriesOf(found[name] ?? {}, changes[name]) };
+  }
+  if (Array.isArray(found.parameters) && Array.isArray(changes.parameters)) {
+    const names = new Set(changes.parameters.map(({ name }) => name));
+    found.parameters = found.parameters.filter(({ name }) => names.has(name));
+  }
+  return found;
+}
+
 /** The former values of the fields that a form has changed.
  * @param {HTMLElement} element
  * @param {Record<string, any>} sent
+ * @returns {Record<string, any>}
  */
-function before(element, sent) {
-  const was = JSON.parse(dataOf(element, "before"));
-  const of = (/** @type {Record<string, any>} */ values, /** @type {object} */ names) =>
-    Object.fromEntries(Object.entries(values).filter(([name]) => name in names));
-  const former = of(was, sent);
-  for (const name of Object.keys(former).filter((each) => MERGED.has(each))) former[name] = of(was[name], sent[name]);
-  return former;
+const before = (element, sent) => ({ ...valuesIn(JSON.parse(dataOf(element, "before")), sent), ...sent.was });
+
+/** A study, a trial or a result. */
+const CHANGEABLE = /\/v1\/studies\/[^/]+(\/(trials|observations)\/\d+)?$/;
+
+/** The request that undoes a change only as long as nobody has changed the same fields again.
+ * @param {Request} request
+ * @param {any} answer
+ * @returns {Request}
+ */
+function guarded({ method, path, body: former, ...words }, answer) {
+  if (method !== "PATCH" || !CHANGEABLE.test(path)) return { method, path, body: former, ...words };
+  const { state, ...changes } = /** @type {Record<string, unknown>} */ (former);
+  const isResult = /\/observations\/\d+$/.test(path);
+  /** @type {Record<string, any>} */
+  const was = valuesIn(answer.observation ?? answer.trial ?? answer, changes);
+  const why = isResult ? { reason: "Undo" } : {};
+  return { method, path, body: { state, ...changes, was, ...why }, ...words }; // an undefined state is left out
 }
 
 /** The issued trials in words: how many, and why there are fewer than were asked for.
@@ -261,12 +299,18 @@ const apiOf = (element) => dataOf(element, "api").split(" ");
 /** @param {HTMLElement} element */
 const pathOf = (element) => apiOf(element)[1];
 
-/** The request that removes a result that was just stored.
+/** A stored result cannot be removed: a result stays in the log. */
+const EXCLUSION = {
+  words: "Undo: exclude it",
+  done: "The result is excluded: it no longer counts, but stays on record with its trial. You can include it again.",
+};
+
+/** The request that excludes a result that was just stored.
  * @type {NonNullable<Action["undo"]>}
  */
 function exclusion(answer, _, element) {
   const path = pathOf(element).replace(/observe$/, `observations/${answer.observation.seq}`);
-  return { method: "PATCH", path, body: { excluded: true } };
+  return { method: "PATCH", path, body: { excluded: true }, ...EXCLUSION };
 }
 
 /** What was stored, with a warning if it is unusual. If the server does not say so in time, only what was sent.
@@ -292,15 +336,16 @@ async function perform(element, sent) {
   const isAsking = element.dataset.action === "ask";
   const answer = await (isAsking ? askPatiently(method, path, sent) : call(method, path, sent));
   if (answer === null) return; // the person has cancelled
-  const note = element.querySelector("[data-note]");
-  if (note instanceof HTMLInputElement && note.value.trim() !== note.defaultValue)
-    await call("PATCH", path.replace(/observe$/, `trials/${answer.trial.number}`), {
-      attributes: { note: note.value.trim() || null },
-    });
+  const lost = await storeNote(element, answer);
+  if (lost) say(lost);
+  if (element instanceof HTMLFormElement) {
+    element.dispatchEvent(new Event("stored"));
+    discardDraft(element);
+  } else if (element.dataset.action === "edited") discardDrafts();
   const { says, undo, goto, after, link } = ACTIONS[dataOf(element, "action")];
   const text = await says?.(answer, sent, element);
   const way = undo?.(answer, sent, element);
-  const back = way ? { path, ...way } : undefined;
+  const back = way ? guarded({ path, ...way }, answer) : undefined;
   const target = goto?.(answer);
   element.closest("dialog")?.close();
   if (target) {
@@ -309,7 +354,7 @@ async function perform(element, sent) {
     else location.assign(target);
     return;
   }
-  if (text) say(text, back && (() => takeBack(back)), link?.(answer, element));
+  if (text) say(text, back && (() => takeBack(back)), link?.(answer, element), back?.words);
   after?.(answer, sent, element);
   changed(element);
 }
@@ -318,14 +363,28 @@ async function perform(element, sent) {
  * @param {Request} request
  * @param {boolean} isElsewhere whether the page was loaded since
  */
-async function takeBack({ method, path, body: sent }, isElsewhere = false) {
+async function takeBack({ method, path, body: sent, done }, isElsewhere = false) {
   try {
     await call(method, path, sent);
-    if (isElsewhere) location.reload();
-    else changed();
+    if (isElsewhere) {
+      if (done) sayThere(done);
+      location.reload();
+    } else {
+      if (done) say(done);
+      changed();
+    }
   } catch (error) {
-    say(messageOf(error));
+    say(statusOf(error) === 412 ? notUndone(problemOf(error)) : messageOf(error));
   }
+}
+
+/** Why a change was not undone: what has been changed again.
+ * @param {Problem | undefined} problem
+ */
+function notUndone(problem) {
+  const errors = problem?.errors ?? [];
+  const now = errors.length === 1 ? ` It ${errors[0].detail}.` : "";
+  return `Not undone, because it has been changed again since.${now}`;
 }
 
 /** Called when the page's view of the study is out of date.
@@ -340,6 +399,30 @@ function changed(by) {
  */
 const remembered = (within) => [...within.querySelectorAll("[data-remember]")].filter(isField);
 
+/** Send a form. If another person has changed one of its fields, the server refuses the change.
+ * @param {HTMLFormElement} form
+ */
+async function send(form) {
+  for (let turn = 1; ; turn += 1) {
+    const sent = /** @type {Record<string, any>} */ (form.made ? await form.made() : body(form));
+    if (apiOf(form)[0] === "PATCH" && !Object.keys(sent).length) {
+      discardDraft(form);
+      form.closest("dialog")?.close();
+      say("Nothing was changed.");
+      return;
+    }
+    try {
+      await refuseIfNoteChanged(form, sent);
+      await perform(form, form.dataset.now ? { ...sent, was: before(form, sent) } : sent);
+      return;
+    } catch (error) {
+      if (problemOf(error)?.code === "result_conflict") throw await conflictOf(form, sent, error);
+      if (statusOf(error) !== 412 || turn === MAX_TURNS) throw error;
+      await refuseIfOthersChanged(form, sent);
+    }
+  }
+}
+
 document.addEventListener("submit", async (event) => {
   const form = around(event, "form", HTMLFormElement);
   if (!form?.dataset.api) return;
@@ -350,14 +433,7 @@ document.addEventListener("submit", async (event) => {
   form.setAttribute("aria-busy", "true");
   try {
     for (const field of remembered(form)) localStorage.setItem(dataOf(field, "remember"), field.value);
-    const sent = /** @type {object} */ (form.made ? await form.made() : body(form));
-    if (apiOf(form)[0] === "PATCH" && !Object.keys(sent).length) {
-      form.closest("dialog")?.close();
-      say("Nothing was changed.");
-    } else {
-      if (form.dataset.now) await refuseIfOthersChanged(form, sent);
-      await perform(form, sent);
-    }
+    await send(form);
   } catch (error) {
     if (form.isConnected) tellProblem(form, error);
     else say(messageOf(error)); // another row of a table is edited by now
@@ -371,6 +447,7 @@ document.addEventListener("click", async (event) => {
   const button = around(event, "button", HTMLButtonElement);
   if (!button) return;
   if ("logout" in button.dataset) {
+    forgetDrafts();
     const where = button.dataset.logout ? `/logout/${button.dataset.logout}` : "/logout";
     const { goto } = await call("POST", `${root}${where}`);
     location.assign(goto);
@@ -437,6 +514,7 @@ function freshen(element) {
 document.addEventListener("htmx:afterSettle", () => {
   freshen(document.body);
   markUnusual(document.body);
+  restoreDrafts();
 });
 document.addEventListener(
   "htmx:responseError",
@@ -451,10 +529,16 @@ for (const field of remembered(document)) {
 }
 freshen(document.body);
 markUnusual(document.body);
-const opened = document.getElementById(location.hash.slice(1));
-if (opened instanceof HTMLDialogElement) {
-  history.replaceState(null, "", `${location.pathname}${location.search}`); // it stays closed after a reload
-  opened.showModal();
+restoreDrafts();
+/** Open the dialog that the address names. */
+function openNamed() {
+  const opened = document.getElementById(location.hash.slice(1));
+  if (opened instanceof HTMLDialogElement) {
+    history.replaceState(null, "", `${location.pathname}${location.search}`); // it stays closed after a reload
+    opened.showModal();
+  } else if (location.hash.startsWith("#correct-")) location.reload(); // of a result that the page does not show yet
 }
+openNamed();
+window.addEventListener("hashchange", openNamed);
 const said = saidBefore();
-if (said) say(said.text, said.undo && (() => takeBack(said.undo, true)));
+if (said) say(said.text, said.undo && (() => takeBack(said.undo, true)), undefined, said.undo?.words);

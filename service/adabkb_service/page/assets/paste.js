@@ -3,6 +3,7 @@
 import { call } from "./calls.js";
 import { messageOf, problemOf } from "./caught.js";
 import { decimalSigns, guess, isCompleted, isFailure, isNothing, roles, withError } from "./columns.js";
+import { discardDraft } from "./drafts.js";
 import { byId, dataOf, every, holder, made, one } from "./elements.js";
 import { clearProblem, tellProblem } from "./forms.js";
 import { read, tableOf, written } from "./table.js";
@@ -183,18 +184,21 @@ export function takeTables(form, data) {
       part.said.textContent = `Stored: ${seqs.length + failed.length} of ${rows.length}.`;
     }
     part.text.value = "";
+    discardDraft(form);
     dialog.close();
     const undo = async () => {
       try {
         const sent = { observations: seqs, trials: failed, reason: REMOVED };
         await call("POST", `${data.page}/undo-import`, sent, undefined, true);
-        say(`Undone: ${inWords(rows)} no longer ${rows.length === 1 ? "counts" : "count"}.`);
+        const [count, stay] = rows.length === 1 ? ["counts", "stays"] : ["count", "stay"];
+        say(`Undone: ${inWords(rows)} no longer ${count}, but ${stay} on record as excluded.`);
       } catch (error) {
         say(messageOf(error));
       }
       changed();
     };
-    say(`Stored: ${inWords(rows)}.`, rows.length <= MAX_UNDONE && undo);
+    const words = rows.length === 1 ? "Undo: exclude it" : "Undo: exclude them";
+    say(`Stored: ${inWords(rows)}.`, rows.length <= MAX_UNDONE && undo, undefined, words);
     changed();
   }
 }

@@ -2,6 +2,7 @@
 // log, but does not move under a person who is typing.
 
 import { StudyData } from "./data.js";
+import { discardDraft, restoreDraft } from "./drafts.js";
 import { around, byId, dataOf, every, holder, ifThere, made, one } from "./elements.js";
 import { isChanged } from "./forms.js";
 import { takeTables } from "./paste.js";
@@ -37,9 +38,9 @@ let typed = null;
  * @param {string} name
  * @param {string} label
  * @param {unknown} value
- * @param {{ group?: string, isOptional?: boolean }} [more]
+ * @param {{ group?: string, isOptional?: boolean, unit?: string }} [more]
  */
-function field(name, label, value, { group, isOptional = false } = {}) {
+function field(name, label, value, { group, isOptional = false, unit = "" } = {}) {
   const input = document.createElement("input");
   Object.assign(input, {
     name,
@@ -49,7 +50,7 @@ function field(name, label, value, { group, isOptional = false } = {}) {
   });
   input.setAttribute("form", FORM);
   input.setAttribute("aria-label", label);
-  input.dataset.type = "number";
+  Object.assign(input.dataset, { type: "number", unit });
   if (group) input.dataset.group = group;
   if (isOptional) input.dataset.empty = "null";
   return input;
@@ -71,6 +72,8 @@ function begin(row) {
   const cells = every(row, "[data-field=value], [data-measured]", HTMLElement);
   /** @type {Record<string, string>} */
   const labels = JSON.parse(dataOf(one(byId("rows", HTMLElement), "table", HTMLElement), "labels"));
+  /** @type {Record<string, string>} */
+  const units = JSON.parse(dataOf(one(byId("rows", HTMLElement), "table", HTMLElement), "units"));
   /** @type {[Element, Node[]][]} */
   const before = cells.map((cell) => [cell, [...cell.childNodes]]);
   for (const cell of cells) {
@@ -78,7 +81,9 @@ function begin(row) {
     const name = metric ?? dataOf(cell, "field");
     const label = labels[name];
     const value = metric === undefined ? told?.[name] : told?.metrics[metric];
-    cell.replaceChildren(field(name, label, value, { group: metric === undefined ? undefined : "metrics" }));
+    cell.replaceChildren(
+      field(name, label, value, { group: metric === undefined ? undefined : "metrics", unit: units[name] }),
+    );
   }
   const form = made("form", { id: FORM, className: "row-form" });
   Object.assign(
@@ -102,7 +107,9 @@ function begin(row) {
   );
   if (row.querySelector("[data-field=std_error]")) {
     const label = "Standard error, if known";
-    form.append(labelled(label, field("std_error", label, told?.std_error, { isOptional: told !== null })));
+    form.append(
+      labelled(label, field("std_error", label, told?.std_error, { isOptional: told !== null, unit: units.value })),
+    );
   }
   /** @type {string[]} */
   const errors = told ? Object.keys(told.std_errors) : asked.std_errors;
@@ -112,6 +119,7 @@ function begin(row) {
         `Standard error of ${labels[name]}`,
         field(name, `Standard error of ${labels[name]}`, told?.std_errors[name], {
           group: "std_errors",
+          unit: units[name],
           isOptional: told !== null,
         }),
       ),
@@ -137,13 +145,14 @@ function begin(row) {
     textContent: told?.missing.length ? "Save" : told ? "Save the correction" : "Save the result",
   });
   const cancel = made("button", { type: "button", textContent: "Cancel" });
-  cancel.addEventListener("click", leave);
+  cancel.addEventListener("click", cancelled);
   form.append(problem, made("p", { className: "buttons" }, save, cancel));
   const below = made("tr", { className: "editor" }, made("td", { colSpan: row.cells.length }, form));
   places = rowsOf(document).map(nameOf);
   row.classList.add("editing");
   row.after(below);
   editor = { row, before, below };
+  restoreDraft(form);
   const first = every(row, "input", HTMLInputElement).find((input) => !told?.missing.length || input.value === "");
   first?.focus();
   first?.select();
@@ -161,6 +170,12 @@ function end() {
   below.remove();
   row.classList.remove("editing");
   every(row, "[data-edit]", HTMLElement)[0].focus();
+}
+
+/** A person does not want to store what was typed. */
+function cancelled() {
+  discardDraft(byId(FORM, HTMLFormElement));
+  leave();
 }
 
 /** Restore the row, and then show the changed table. */
@@ -324,7 +339,7 @@ document.addEventListener("dblclick", (event) => {
 });
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && editor && around(event, "#rows", HTMLElement)) leave();
+  if (event.key === "Escape" && editor && around(event, "#rows", HTMLElement)) cancelled();
 });
 
 // While a row is edited, the table is not replaced, even by a pending request; afterwards it is read again.

@@ -9,8 +9,9 @@ const SECONDS = 12;
  * @param {string} text
  * @param {(() => unknown) | false} [undo]
  * @param {{ href: string, text: string }} [link]
+ * @param {string} [words] of the button
  */
-export function say(text, undo, link) {
+export function say(text, undo, link, words = "Undo") {
   const toast = document.createElement("div");
   toast.className = "toast";
   const told = document.createElement("span");
@@ -25,7 +26,7 @@ export function say(text, undo, link) {
   if (undo) {
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = "Undo";
+    button.textContent = words;
     button.addEventListener("click", () => {
       toast.remove();
       undo();
@@ -68,7 +69,7 @@ export function clearToasts() {
 
 /** Show a message on the next page; ``undo`` is the request that undoes the action.
  * @param {string} text
- * @param {unknown} undo
+ * @param {unknown} [undo]
  */
 export function sayThere(text, undo) {
   sessionStorage.setItem("said", JSON.stringify({ text, undo }));

@@ -47,7 +47,7 @@ async function refresh() {
     byId(id, HTMLElement).replaceWith(one(found, `#${id}`, HTMLElement));
   if (isInterrupted && (now.state !== before || now.attempt !== attempt)) {
     const told = `The trial changed while you were typing: it is ${now.words} now.`;
-    banner.textContent = `${told} Your input is still here; reload the page to see the changes.`;
+    banner.textContent = `${told} Your input is still here. Reload the page to see the changes; your input is kept.`;
     banner.hidden = false;
   }
   document.dispatchEvent(new CustomEvent("htmx:afterSettle")); // which writes times in words

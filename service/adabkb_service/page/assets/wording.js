@@ -1,39 +1,86 @@
 // Title, names and units of a study, as a person changes them.
 
-import { dataOf, every, one } from "./elements.js";
-import { body, number } from "./forms.js";
+import { call } from "./calls.js";
+import { conflict } from "./conflicts.js";
+import { dataOf, every } from "./elements.js";
+import { body, isChanged, Mistakes, number } from "./forms.js";
+import { same } from "./kept.js";
 
-/** The field for one property of a quantity in a row.
- * @param {HTMLElement} row
- * @param {string} part
+/** @typedef {import("./forms.js").Mistyped} Mistyped */
+
+/** The parts of a quantity that are numbers. */
+const NUMBERS = new Set(["digits", "low", "high"]);
+
+/** What a person has typed into a field: a text, or a number; undefined if the field is empty.
+ * @param {HTMLInputElement} input
  */
-const field = (row, part) => one(row, `[data-part="${part}"]`, HTMLInputElement);
+function typed(input) {
+  if (NUMBERS.has(input.dataset.part ?? "")) return number(input);
+  return input.value.trim() || undefined;
+}
 
-/** Let the form send the names and units of quantities and parameters.
+/** Change the parts of a quantity or a parameter that a person has changed in its row. A part that another person has
+ * changed since the form was opened is an error.
+ * @param {HTMLElement} row
+ * @param {Record<string, any>} was as it was then
+ * @param {Record<string, any>} stored as it is now
+ * @param {Mistyped[]} conflicts with the errors added
+ */
+function change(row, was, stored, conflicts) {
+  const found = { ...stored };
+  for (const input of every(row, "[data-part]", HTMLInputElement).filter(isChanged)) {
+    const part = dataOf(input, "part");
+    const [before, now, value] = [was[part] ?? null, stored[part] ?? null, typed(input)];
+    was[part] = now;
+    if (!same(before, now) && !same(now, value ?? null)) conflicts.push(conflict(input, now));
+    if (value === undefined) delete found[part];
+    else found[part] = value;
+  }
+  return found;
+}
+
+/** Let the form send the names and units of quantities and parameters that a person has changed.
  * @param {HTMLFormElement} form
  * @param {import("./data.js").StudyData} data
  */
 export function takeWords(form, data) {
   /** @param {string} group */
   const rows = (group) => every(form, `[data-${group}]`, HTMLElement);
+  const changed = (/** @type {string} */ group) =>
+    rows(group).filter((row) => every(row, "[data-part]", HTMLInputElement).some(isChanged));
   form.made = async () => {
-    const { parameters } = await data.study();
-    const quantities = Object.create(null);
-    for (const row of rows("quantity")) {
-      const words = wordsOf(row);
-      for (const part of ["digits", "low", "high"]) {
-        const value = number(field(row, part));
-        if (value !== undefined) words[part] = value;
+    const sent = body(form);
+    const [ofQuantities, ofParameters] = [changed("quantity"), changed("parameter")];
+    if (!ofQuantities.length && !ofParameters.length) return sent;
+    const was = JSON.parse(dataOf(form, "before"));
+    const now = await call("GET", data.api);
+    /** @type {Mistyped[]} */
+    const conflicts = [];
+    if (ofQuantities.length) {
+      const quantities = { ...now.quantities };
+      for (const row of ofQuantities) {
+        const name = dataOf(row, "quantity");
+        was.quantities[name] ??= {};
+        quantities[name] = change(row, was.quantities[name], quantities[name] ?? {}, conflicts);
+        if (!Object.keys(quantities[name]).length) delete quantities[name];
       }
-      if (Object.keys(words).length) quantities[dataOf(row, "quantity")] = words;
+      Object.assign(sent, { quantities });
+      sent.was = { ...sent.was, quantities: now.quantities ?? {} };
     }
-    const changed = rows("parameter").flatMap((row) => {
-      const found = parameters.find((each) => each.name === row.dataset.parameter);
-      if (!found) return [];
-      const { label, unit, ...parameter } = found;
-      return [{ ...parameter, ...wordsOf(row) }];
+    const known = ofParameters.flatMap((row) => {
+      const found = now.parameters.find((/** @type {Parameter} */ each) => each.name === row.dataset.parameter);
+      return found ? [{ row, found }] : [];
     });
-    return { ...body(form), quantities, parameters: changed };
+    if (known.length) {
+      sent.parameters = known.map(({ row, found }) => {
+        const before = was.parameters.find((/** @type {Parameter} */ each) => each.name === found.name) ?? {};
+        return change(row, before, found, conflicts);
+      });
+      sent.was = { ...sent.was, parameters: known.map(({ found }) => found) };
+    }
+    form.dataset.before = JSON.stringify(was);
+    if (conflicts.length) throw new Mistakes(conflicts);
+    return sent;
   };
   form.fieldOf = (pointer) => {
     if (!/^\/(quantities|parameters)\//.test(pointer)) return undefined;
@@ -41,19 +88,7 @@ export function takeWords(form, data) {
     const row =
       group === "quantities"
         ? rows("quantity").find((each) => each.dataset.quantity === name)
-        : rows("parameter")[Number(name)];
+        : changed("parameter")[Number(name)];
     return row?.querySelector(`[data-part="${CSS.escape(part ?? "label")}"]`);
   };
-}
-
-/** The name and the unit in a row.
- * @param {HTMLElement} row
- */
-function wordsOf(row) {
-  const words = Object.create(null);
-  for (const part of ["label", "unit"]) {
-    const text = field(row, part).value.trim();
-    if (text !== "") words[part] = text;
-  }
-  return words;
 }

@@ -110,6 +110,16 @@ export function numeral(text) {
   return NUMERAL.test(plain) ? Number(plain) : NaN;
 }
 
+/** A typed number without the unit behind it, which may always be %.
+ * @param {string} text
+ * @param {string | null | undefined} unit
+ */
+export function bareNumber(text, unit) {
+  let bare = text.trim();
+  for (const end of [unit, "%"]) if (end && bare.endsWith(end)) bare = bare.slice(0, -end.length).trim();
+  return bare;
+}
+
 const MAX_PLACES = 15; // maximum decimals of a prediction, whose standard deviation has two digits
 
 /** A number with this many digits after the point; if negative, that many zeros before the point.

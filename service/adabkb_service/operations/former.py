@@ -1,0 +1,74 @@
+"""The precondition of a change: the fields still have the values that the caller has seen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from adabkb_service.errors import FieldError, PreconditionFailed, json_pointer
+
+MERGED = frozenset({"metrics", "std_errors", "attributes"})
+"""The fields of which a request changes only the entries that it gets."""
+EMPTY: tuple[Any, ...] = (None, {}, [])
+"""What stands for an absent setting."""
+
+
+def check_former(what: str, view: BaseModel, was: Mapping[str, Any] | None) -> None:
+    """Check that fields still have their former values. Of merged fields and parameters, only the given entries count.
+
+    Args:
+        what: the changed object, for the message.
+        view: its present state, as the API answers it.
+        was: the former values by the names of the fields; null for what was absent. None checks nothing.
+
+    Raises:
+        PreconditionFailed: a field has another value by now; each such field has one error.
+    """
+    if not was:
+        return
+    now = view.model_dump(mode="json")
+    errors = [
+        FieldError(json_pointer(*path), f"is {_shown(value)} by now", "changed") for path, value in _other(now, was)
+    ]
+    if errors:
+        raise PreconditionFailed(f"{what} has changed: {errors[0].pointer} {errors[0].detail}.", errors)
+
+
+def _other(now: Mapping[str, Any], was: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield the path and the present value of each field with another value."""
+    for name, former in was.items():
+        value = now.get(name)
+        if name in MERGED and isinstance(former, Mapping):
+            yield from (
+                ((name, *path), each) for path, each in _differing(value if isinstance(value, Mapping) else {}, former)
+            )
+        elif name == "parameters" and isinstance(former, Sequence):
+            present = {each["name"]: each for each in value or ()}
+            for index, each in enumerate(former):
+                found = present.get(each.get("name")) if isinstance(each, Mapping) else None
+                if not _same(found, each):
+                    yield (name, index), found
+        elif not (value in EMPTY and former in EMPTY) and not _same(value, former):
+            yield (name,), value
+
+
+def _differing(now: Mapping[str, Any], was: Mapping[str, Any]) -> Iterator[tuple[tuple[str], Any]]:
+    return (((name,), now.get(name)) for name, former in was.items() if not _same(now.get(name), former))
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are the same. Numbers are compared by value, since other languages write 1.0 as 1."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(each, other[name]) for name, each in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,237 @@
+// What a person has typed into a form and not stored yet. It survives leaving the page, in this tab, until the person
+// stores, discards or cancels it, or logs out.
+
+import { every, made } from "./elements.js";
+import { fieldsOf, isChanged, labelOf } from "./forms.js";
+
+/** @typedef {{ value: string | boolean, base: string, label: string }} Typed with what the field showed before */
+/** @typedef {Record<string, Typed>} Draft by the fields */
+
+const PREFIX = "draft ";
+/** The actions of forms that keep no draft: one reserves trials, and two keep their definition as a whole. */
+const WITHOUT = new Set(["ask", "preview", "create"]);
+
+/** The keys of this page begin with it. A person who logs in afterwards has another token. */
+const ofPage = () => `${PREFIX}${document.documentElement.dataset.token} ${location.pathname} `;
+
+/** @param {HTMLFormElement} form */
+const keyOf = ({ dataset: { action, api, body } }) => `${ofPage()}${action} ${api} ${body ?? ""}`;
+
+/** @param {string} key
+ * @param {unknown} value
+ */
+function store(key, value) {
+  try {
+    sessionStorage.setItem(key, JSON.stringify(value));
+  } catch (error) {
+    console.debug(error); // the storage is full
+  }
+}
+
+/** @param {string} key
+ * @returns {any}
+ */
+function stored(key) {
+  const text = sessionStorage.getItem(key);
+  return text === null ? null : JSON.parse(text);
+}
+
+/** Whether a form keeps drafts.
+ * @param {HTMLFormElement | null} form
+ * @returns {form is HTMLFormElement}
+ */
+const isKept = (form) => form?.dataset.api !== undefined && !WITHOUT.has(form.dataset.action ?? "");
+
+/** The fields of which a draft is kept, by their names in it.
+ * @param {HTMLFormElement} form
+ * @returns {[string, Field][]}
+ */
+function keptFields(form) {
+  const isTyped = (/** @type {Field} */ field) =>
+    !["hidden", "file", "password"].includes(field.type) && field.dataset.remember === undefined;
+  return fieldsOf(form)
+    .filter(isTyped)
+    .map((field, i) => [field.id || `${i} ${field.dataset.group ?? ""}/${field.name || field.dataset.part}`, field]);
+}
+
+/** @param {Field} field */
+const isBox = (field) => field instanceof HTMLInputElement && ["checkbox", "radio"].includes(field.type);
+/** @param {Field} field */
+const typedIn = (field) => (field instanceof HTMLInputElement && isBox(field) ? field.checked : field.value);
+
+/** What a field shows before a person types.
+ * @param {Field} field
+ */
+function baseOf(field) {
+  if (field instanceof HTMLSelectElement) return [...field.options].find((each) => each.defaultSelected)?.value ?? "";
+  return field instanceof HTMLInputElement && isBox(field) ? String(field.defaultChecked) : field.defaultValue;
+}
+
+/** @param {Field} field
+ * @param {string | boolean} value
+ */
+function fill(field, value) {
+  if (field instanceof HTMLInputElement && typeof value === "boolean") field.checked = value;
+  else field.value = String(value);
+}
+
+/** Keep what was typed into a form.
+ * @param {HTMLFormElement} form
+ */
+function keep(form) {
+  const before = stored(keyOf(form)) ?? {};
+  const changed = keptFields(form).filter(([, field]) => isChanged(field));
+  /** @type {Draft} */
+  const draft = Object.fromEntries(
+    changed.map(([name, field]) => {
+      const base = before[name]?.base ?? baseOf(field);
+      return [name, { value: typedIn(field), base, label: labelOf(field) }];
+    }),
+  );
+  if (changed.length) store(keyOf(form), draft);
+  else sessionStorage.removeItem(keyOf(form));
+}
+
+/** Discard the draft of a form: it was stored or cancelled.
+ * @param {HTMLFormElement} form
+ */
+export function discardDraft(form) {
+  sessionStorage.removeItem(keyOf(form));
+  for (const hint of every(form, ".restored", HTMLElement)) hint.remove();
+  tellOrphans();
+}
+
+/** Discard the drafts of this page. */
+export function discardDrafts() {
+  for (const key of Object.keys(sessionStorage)) if (key.startsWith(ofPage())) sessionStorage.removeItem(key);
+}
+
+/** Discard all drafts: the person logs out. */
+export function forgetDrafts() {
+  for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX)) sessionStorage.removeItem(key);
+}
+
+/** A hint with a button that discards a draft.
+ * @param {"p" | "div"} tag
+ * @param {string} text
+ * @param {() => void} discard
+ */
+function hint(tag, text, discard) {
+  const button = made("button", { type: "button", className: "quiet", textContent: "Discard it" });
+  button.addEventListener("click", discard);
+  const told = made(tag, { className: "restored" }, `${text} `, button);
+  told.setAttribute("role", "status");
+  return told;
+}
+
+/** Fill a form with its draft, and say so in the form.
+ * @param {HTMLFormElement} form
+ */
+export function restoreDraft(form) {
+  if (!isKept(form)) return;
+  /** @type {Draft | null} */
+  const draft = stored(keyOf(form));
+  if (!draft || form.querySelector(".restored")) return;
+  const fields = keptFields(form).filter(([name, field]) => name in draft && !isChanged(field));
+  for (const [name, field] of fields) {
+    fill(field, draft[name].value);
+    for (let folded = field.closest("details"); folded; folded = folded.parentElement?.closest("details") ?? null)
+      folded.open = true;
+  }
+  if (!fields.some(([, field]) => isChanged(field))) return; // the same is stored by now
+  const others = fields
+    .filter(([name, field]) => draft[name].base !== baseOf(field))
+    .map(([, field]) => ` ${labelOf(field)} was changed meanwhile: ${baseOf(field) || "it is empty now"}.`);
+  const told = hint("p", `Restored what you had typed.${others.join("")}`, () => {
+    for (const [, field] of fields) fill(field, isBox(field) ? baseOf(field) === "true" : baseOf(field));
+    discardDraft(form);
+  });
+  form.prepend(told);
+}
+
+/** Say what was typed into forms that the page does not have any more. */
+function tellOrphans() {
+  const shown = document.getElementById("orphans");
+  const present = new Set(every(document, "form[data-api]", HTMLFormElement).map(keyOf));
+  const keys = Object.keys(sessionStorage).filter((key) => key.startsWith(ofPage()) && !present.has(key));
+  const texts = keys.flatMap((key) => Object.values(/** @type {Draft} */ (stored(key)))).filter(({ label }) => label);
+  const listed = texts.map(
+    ({ label, value }) => `${label}: ${value === true ? "yes" : value === false ? "no" : value}`,
+  );
+  const text = listed.length ? `You typed this here, and it was not stored: ${listed.join("; ")}.` : "";
+  if (shown?.dataset.text === text) return;
+  shown?.remove();
+  if (!text) return;
+  const told = hint("div", text, () => {
+    for (const key of keys) sessionStorage.removeItem(key);
+    told.remove();
+  });
+  told.id = "orphans";
+  told.dataset.text = text;
+  told.classList.add("banner");
+  document.querySelector("main")?.prepend(told);
+}
+
+/** Fill the forms of the page with their drafts. */
+export function restoreDrafts() {
+  for (const form of every(document, "form[data-api]", HTMLFormElement)) restoreDraft(form);
+  tellOrphans();
+}
+
+/** Keep the drafts of a form whose fields a person adds: as one value, which is written a moment after each change.
+ * @param {HTMLFormElement} form
+ * @param {() => unknown} read the form; throws as long as a field is wrong, and the draft stays as it was
+ * @param {(value: any) => void} show a draft
+ */
+export function keepWhole(form, read, show) {
+  const key = keyOf(form);
+  const [initial, draft] = [JSON.stringify(read()), stored(key)];
+  if (draft) {
+    show(draft.whole);
+    form.prepend(
+      hint("p", "Restored what you had typed.", () => {
+        sessionStorage.removeItem(key);
+        location.reload();
+      }),
+    );
+  }
+  /** @type {number | undefined} */
+  let timer;
+  const write = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    try {
+      const whole = read();
+      if (JSON.stringify(whole) === initial) sessionStorage.removeItem(key);
+      else store(key, { whole });
+    } catch (error) {
+      console.debug(error);
+    }
+  };
+  for (const kind of ["input", "change", "click"])
+    form.addEventListener(kind, () => {
+      clearTimeout(timer);
+      timer = setTimeout(write, 300);
+    });
+  window.addEventListener("pagehide", () => timer !== undefined && write());
+  form.addEventListener("stored", () => {
+    clearTimeout(timer);
+    timer = undefined;
+    sessionStorage.removeItem(key);
+  });
+}
+
+document.addEventListener("input", ({ target }) => {
+  const form = target instanceof Element && "form" in target ? /** @type {Field} */ (target).form : null;
+  if (isKept(form)) keep(form);
+});
+
+/** A person cancels a form. */
+document.addEventListener("click", ({ target }) => {
+  const button = target instanceof Element ? target.closest("button[data-closes]:not([data-opens])") : null;
+  const dialog = button?.closest("dialog");
+  if (!dialog) return;
+  for (const form of every(dialog, "form[data-api]", HTMLFormElement)) {
+    discardDraft(form);
+  }
+});

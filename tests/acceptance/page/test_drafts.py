@@ -1,0 +1,149 @@
+"""What a person has typed survives leaving the page, in the same tab, until it is stored, cancelled or discarded."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.acceptance.page.studies import checked
+from tests.acceptance.page.tabs import accessible, tab
+
+RESTORED = "Restored what you had typed."
+
+
+def study(api: httpx.Client, name: str) -> str:
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    checked(api.post("/v1/studies", json={"id": name, "direction": "maximize", "parameters": parameters}))
+    checked(api.post(f"/v1/studies/{name}/suggest", json={"worker": "anna"}))
+    return f"/v1/studies/{name}"
+
+
+def drafts(page: Page) -> list[str]:
+    found: list[str] = page.evaluate("Object.keys(sessionStorage).filter((key) => key.startsWith('draft '))")
+    return found
+
+
+@pytest.mark.parametrize("way", ["breadcrumb", "Back", "reload"])
+def test_result_that_was_typed_survives_leaving_the_page(
+    browser: Browser, site: str, api: httpx.Client, way: str
+) -> None:
+    name = f"left-by-{way.lower()}"
+    path = study(api, name)
+    with tab(browser, site) as page:
+        page.goto(f"/studies/{name}")
+        page.goto(f"/studies/{name}/trials/1")
+        page.get_by_label("Result", exact=True).fill("82,4")
+        page.get_by_label("Note", exact=True).fill("turbid")
+        page.get_by_text("The conditions differed").click()
+        page.locator("#trial-outcome").get_by_label("x", exact=True).fill("0,5")
+        if way == "breadcrumb":
+            page.get_by_role("link", name=name).click()
+        elif way == "Back":
+            page.go_back()
+        if way == "reload":
+            page.reload()
+        else:
+            page.wait_for_url(f"**/studies/{name}")
+            page.goto(f"/studies/{name}/trials/1")
+        outcome = page.locator("#trial-outcome")
+        expect(outcome).to_contain_text(RESTORED)
+        expect(outcome.get_by_label("Result", exact=True)).to_have_value("82,4")
+        expect(outcome.get_by_label("Note", exact=True)).to_have_value("turbid")
+        expect(outcome.get_by_label("x", exact=True)).to_be_visible()
+        expect(outcome.get_by_label("x", exact=True)).to_have_value("0,5")
+        assert not accessible(page)
+        page.get_by_role("button", name="Save the result").click()
+        expect(page.get_by_text("The result of trial 1 is stored: 82.4.")).to_be_visible()
+        expect(page.get_by_text(RESTORED)).to_have_count(0)
+        assert drafts(page) == []
+    (result,) = checked(api.get(f"{path}/observations"))["items"]
+    assert (result["value"], result["parameters"]) == (82.4, {"x": 0.5})
+
+
+def test_draft_can_be_discarded_and_cancelled(browser: Browser, site: str, api: httpx.Client) -> None:
+    path = study(api, "discarded")
+    with tab(browser, site) as page:
+        page.goto("/studies/discarded/trials/1")
+        page.get_by_label("Result", exact=True).fill("82,4")
+        page.reload()
+        page.get_by_role("button", name="Discard it").click()
+        expect(page.get_by_label("Result", exact=True)).to_have_value("")
+        assert drafts(page) == []
+        page.get_by_role("button", name="Note", exact=True).click()
+        page.get_by_label("Note about this trial").fill("mine")
+        page.reload()
+        checked(api.patch(f"{path}/trials/1", json={"attributes": {"note": "theirs"}}))
+        page.reload()
+        page.get_by_role("button", name="Edit the note").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog.get_by_label("Note about this trial")).to_have_value("mine")
+        expect(dialog).to_contain_text("Note about this trial was changed meanwhile: theirs.")
+        dialog.get_by_role("button", name="Cancel").click()
+        assert drafts(page) == []
+        page.reload()
+        expect(page.locator("#note-text")).to_have_value("theirs")
+
+
+def test_input_into_a_form_that_the_page_no_longer_has_is_shown(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Another person has completed the trial, and the page advises to reload it."""
+    path = study(api, "gone")
+    with tab(browser, site) as page:
+        page.goto("/studies/gone/trials/1")
+        page.get_by_label("Result", exact=True).fill("82,4")
+        page.get_by_label("Note", exact=True).fill("turbid")
+        checked(api.post(f"{path}/observe", json={"trial": 1, "value": 81}))
+        expect(page.locator("#changed")).to_contain_text("your input is kept")
+        page.reload()
+        told = page.locator("#orphans")
+        expect(told).to_contain_text("You typed this here, and it was not stored: Result: 82,4; Note: turbid.")
+        assert not accessible(page)
+        told.get_by_role("button", name="Discard it").click()
+        expect(told).to_have_count(0)
+        assert drafts(page) == []
+
+
+def test_row_of_the_table_of_results_is_restored(browser: Browser, site: str, api: httpx.Client) -> None:
+    study(api, "rows")
+    with tab(browser, site) as page:
+        page.goto("/studies/rows/results")
+        page.get_by_role("button", name="Enter the result of trial 1").click()
+        page.get_by_label("Result", exact=True).fill("82,4")
+        page.reload()
+        expect(page.locator("#orphans")).to_contain_text("Result: 82,4")
+        page.get_by_role("button", name="Enter the result of trial 1").click()
+        expect(page.get_by_label("Result", exact=True)).to_have_value("82,4")
+        expect(page.locator("#rows")).to_contain_text(RESTORED)
+        page.get_by_label("Result", exact=True).press("Escape")
+        assert drafts(page) == []
+
+
+def test_new_study_is_restored(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/new")
+        page.get_by_label("Title").fill("Aryl amination")
+        page.get_by_label("Description").fill("Buchwald–Hartwig, 2 mL vials")
+        row = page.locator("#parameters > *").first
+        row.locator("[data-part=name]").fill("temperature")
+        row.locator("[data-part=low]").fill("40")
+        row.locator("[data-part=high]").fill("120,5")
+        page.locator("#add-parameter").click()
+        page.locator("#parameters > *").nth(1).locator("[data-part=name]").fill("time")
+        page.get_by_role("link", name="Studies", exact=True).first.click()
+        expect(page).to_have_url(f"{site}/")
+        page.go_back()
+        expect(page.get_by_text(RESTORED)).to_be_visible()
+        expect(page.get_by_label("Title")).to_have_value("Aryl amination")
+        expect(page.get_by_label("Description")).to_have_value("Buchwald–Hartwig, 2 mL vials")
+        expect(row.locator("[data-part=name]")).to_have_value("temperature")
+        expect(row.locator("[data-part=high]")).to_have_value("120.5")
+        second = page.locator("#parameters > *").nth(1)
+        expect(second.locator("[data-part=name]")).to_have_value("time")
+        second.locator("[data-part=low]").fill("1")
+        second.locator("[data-part=high]").fill("24")
+        page.locator("#new-direction").select_option("maximize")
+        page.get_by_role("button", name="Create the study").click()
+        page.wait_for_url("**/studies/Aryl-amination")
+        assert drafts(page) == []
+        page.goto("/new")
+        expect(page.get_by_label("Title")).to_have_value("")
