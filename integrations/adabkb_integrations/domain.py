@@ -115,15 +115,20 @@ def domain_of(
         raise ValueError(f"{origin}: no parameter has more than one value, so there is nothing to search")
     conditions = _conditions(declared, origin, found.parameters, choices)
     context = _context(declared, origin, found)
-    found = replace(found, conditions=conditions, context=context, mixtures=_mixtures(mixtures))
+    found = replace(found, conditions=conditions, context=context, mixtures=mixtures_of(mixtures))
     _check_mixtures(found)
     _check(constraints, Domain(found, choices))
     found = replace(found, constraints=tuple(map(Constraint, constraints)))
     return Domain(found, choices)
 
 
-def _mixtures(given: Sequence[Mapping[str, Any]]) -> tuple[Mixture, ...]:
-    """Convert mixtures from the form of a study to that of the engine."""
+def mixtures_of(given: Sequence[Mapping[str, Any]]) -> tuple[Mixture, ...]:
+    """Return mixtures in the form of the engine.
+
+    Raises:
+        TypeError: a mixture is not a dict in the form of a study.
+        ValueError: a number of a mixture is out of its range.
+    """
     if isinstance(given, Mapping):
         raise TypeError(f"mixtures must be a list of mixtures, such as [{dict(given)!r}]")
     found = []

@@ -86,7 +86,7 @@ def checked(name: str, value: Any, distribution: BaseDistribution) -> Any:
 
 def position(space: Space, values: Values) -> Position | None:
     """Return the position of a point, which may have values of further parameters; None if a value is missing or
-    outside the space."""
+    outside the space, or the shares of a mixture have another sum."""
     found: dict[str, Any] = {}
     for each in space.parameters:
         if each.name not in values:
@@ -99,7 +99,7 @@ def position(space: Space, values: Values) -> Position | None:
         elif each.problem(value):
             return None
         found[each.name] = value
-    return tuple(space.encode(found).tolist())
+    return None if space.unmixed(found) else tuple(space.encode(found).tolist())
 
 
 def decoded(space: Space, point: Array) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from optuna.trial import FrozenTrial
 from adabkb_integrations.optuna.axes import axis
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.feasibility import problems
+from adabkb_service.engine.mixtures import Mixture
 from adabkb_service.engine.space import Space
 
 
@@ -40,20 +41,25 @@ class Branch:
         constraints: Sequence[Constraint] = (),
         periodic: Container[str] = (),
         context: Collection[str] = (),
+        mixtures: Sequence[Mixture] = (),
     ) -> Space:
-        """Return the search space of some of the branch's parameters, with the constraints that name no others. Some of
-        the parameters are given by the ``context``.
+        """Return the search space of some of the branch's parameters, with the constraints and mixtures that name no
+        others. Some of the parameters are given by the ``context``.
 
         Raises:
-            ValueError: a constraint names a value that its parameter does not have, no point satisfies all of them, or
-                a parameter cannot be periodic.
+            ValueError: a constraint names a value that its parameter does not have, no point satisfies all of them, a
+                parameter cannot be periodic, or only some shares of a mixture are searched.
         """
         searched = {name: each for name, each in self.distributions.items() if name in names}
         kept = [each for each in constraints if each.names.keys() <= searched.keys()]
         named = bool(kept)
+        mixed = tuple(each for each in mixtures if self.distributions.keys() >= set(each.names))
+        if held := next((name for each in mixed for name in each.names if name not in searched), None):
+            raise ValueError(f"mixtures: another sampler chooses the share {held!r}; enqueue trials with fixed shares")
         space = Space(
             tuple(axis(name, each, named=named, periodic=periodic) for name, each in searched.items()),
             context=frozenset(searched.keys() & context),
+            mixtures=mixed,
         )
         if not kept:
             return space

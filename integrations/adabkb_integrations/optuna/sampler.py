@@ -16,6 +16,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.samplers._base import _process_constraints_after_trial
 from optuna.trial import FrozenTrial, TrialState
 
+from adabkb_client import Mixture
 from adabkb_client._values import plain as plain_value
 from adabkb_integrations.beliefs import Belief
 from adabkb_integrations.inprocess.held import has_points
@@ -25,6 +26,7 @@ from adabkb_integrations.optuna.branches import branches
 from adabkb_integrations.optuna.history import SUGGESTED, History, history
 from adabkb_integrations.optuna.known import best_guess, earlier_studies, prior_in
 from adabkb_integrations.optuna.outcomes import CostSource, check_told_cost, goals_of
+from adabkb_integrations.optuna.shares import SHARES, Range, Shares
 from adabkb_service.engine.axes import Axis, ChoiceAxis, canonical
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.constraints.grammar import ConstraintError
@@ -66,7 +68,6 @@ ELSEWHERE = {
     "max_attempts": "there are no leases",
     "max_runtime_seconds": "there are no leases",
     "metrics": "Optuna's trials have user attributes",
-    "mixtures": "Optuna has no shares of a whole, and asks for parameters one by one; minimize has mixtures",
     "objectives": "give directions to optuna.create_study",
     "outcome_constraints": "use constraints_func or, in Optuna 5, trial.set_constraint",
     "pending_limit": "n_jobs of study.optimize limits running trials",
@@ -114,6 +115,11 @@ class AdaBKBSampler(BaseSampler):
             or a function that takes the new trial and returns them. ``trial.suggest_float("humidity", 0, 1)`` then
             returns the value, and the other parameters are chosen for it.
         periodic: names of float parameters whose upper end is the same as the lower one, such as angles.
+        mixtures: parameters that are shares of a whole, as in a study: ``[{"parameters": ["water", "oil", "salt"]}]``.
+            The objective requests each with ``trial.suggest_float``, and the shares of a trial sum to the total. A
+            mixture applies to trials that have all of its shares.
+        ranges: ranges of shares that are not from 0 to the total, such as ``{"water": (0.2, 0.8)}``. The sampler must
+            know them, because it chooses all shares when the objective requests the first one.
         robust: whether results that the others contradict get less weight, and their points are suggested again.
         independent_sampler: for parameters without a model: those that no complete trial has, or whose range changes
             from trial to trial. By default ``RandomSampler(seed)``.
@@ -121,12 +127,13 @@ class AdaBKBSampler(BaseSampler):
 
     Raises:
         TypeError: an argument does not exist, or has another type.
-        ValueError: ``noise_std`` is negative, a constraint cannot be parsed, an earlier study has too few trials, or
-            ``per_cost`` is given without ``cost``; or, when sampling, a context value is not one of its parameter,
-            ``noise_std`` has another number of values than the study has objectives, an earlier study has another
-            number of objectives, there are more than four objectives, a belief does not fit its parameter, a parameter
-            cannot be periodic, or no point satisfies the constraints; or, after a trial, its cost is not a positive
-            number, or it is complete and has none.
+        ValueError: ``noise_std`` is negative, a constraint cannot be parsed, an earlier study has too few trials, a
+            mixture has no points, or ``per_cost`` is given without ``cost``; or, when sampling, a context value is not
+            one of its parameter, ``noise_std`` has another number of values than the study has objectives, an earlier
+            study has another number of objectives, there are more than four objectives, a belief does not fit its
+            parameter, a parameter cannot be periodic, a share has another range than the sampler expects, or no point
+            satisfies the constraints and mixtures; or, after a trial, its cost is not a positive number, or it is
+            complete and has none, or its shares violate a mixture.
     """
 
     def __init__(
@@ -139,6 +146,8 @@ class AdaBKBSampler(BaseSampler):
         prior: Mapping[str, Belief] | None = None,
         transfer_from: Sequence[Study] = (),
         periodic: Sequence[str] = (),
+        mixtures: Sequence[Mixture] = (),
+        ranges: Mapping[str, Range] | None = None,
         robust: bool = False,
         cost: CostSource | None = None,
         per_cost: bool = False,
@@ -159,6 +168,7 @@ class AdaBKBSampler(BaseSampler):
         if isinstance(periodic, str):
             raise TypeError(f"periodic must be a list of names, such as [{periodic!r}]")
         self._periodic = frozenset(periodic)
+        self._shares = Shares(mixtures, ranges or {})
         self._robust = robust
         if cost not in (None, "told", "measured"):
             raise ValueError(f'cost must be "told" (a user attribute) or "measured" (the duration), not {cost!r}')
@@ -221,13 +231,16 @@ class AdaBKBSampler(BaseSampler):
         context = self._context_of(study, trial)
         if param_name in context:
             return checked(param_name, context[param_name], param_distribution)
+        shares = self._shares_of(study, trial, param_name, param_distribution)
+        if param_name in shares:
+            return shares[param_name]
         drawn = (
             self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
             for _ in range(ATTEMPTS)
         )
         value: Any = None
         for value in chain(self._first(param_name, param_distribution) if trial.number == 0 else (), drawn):
-            known = {**context, **trial.params, param_name: value}
+            known = {**context, **shares, **trial.params, param_name: value}
             if all(each.holds(known) for each in self._constraints if each.names.keys() <= known.keys()):
                 return value
         return value
@@ -243,6 +256,22 @@ class AdaBKBSampler(BaseSampler):
         self._independent_sampler.after_trial(study, trial, state, values)
         if self._cost == "told" and state is not TrialState.FAIL:
             check_told_cost(trial, state)
+        if state is TrialState.COMPLETE:
+            self._shares.check_trial(trial)
+
+    def _shares_of(
+        self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
+    ) -> Mapping[str, Any]:
+        """Return the shares of a trial that were chosen without a model; empty if none were requested. If ``name`` is
+        the first one, choose them, and store them."""
+        kept: Mapping[str, Any] = trial.system_attrs.get(SHARES, {})
+        if name not in self._shares.distributions:
+            return kept
+        self._shares.check_range(name, distribution)
+        if not kept:
+            kept = self._shares.drawn(self._shares.held(trial), self._constraints, self._seed, trial.number)
+            study._storage.set_trial_system_attr(trial._trial_id, SHARES, dict(kept))
+        return kept
 
     def _context_of(self, study: Study, trial: FrozenTrial) -> Mapping[str, Any]:
         """Return the context of a trial, by parameter. It is determined once, and stored."""
@@ -272,7 +301,7 @@ class AdaBKBSampler(BaseSampler):
             return {}
         offers = []
         for each in histories:
-            given = _given(each, context)
+            given = _given(each, {**context, **self._shares.held(trial)})
             model, within = self._model(each), _within(each, given)
             points = model.suggest(each.pending, each.moved, within=within if within.fixed else None)
             # If every point of a finite space is taken, a random one is repeated.
@@ -293,7 +322,7 @@ class AdaBKBSampler(BaseSampler):
         ordered = _completed(trials) + [each for each in trials if each.state is TrialState.RUNNING]
         histories = []
         for branch in branches(each for each in ordered if each.state is TrialState.COMPLETE):
-            space = branch.space(search_space, self._constraints, self._periodic, context.keys())
+            space = branch.space(search_space, self._constraints, self._periodic, context.keys(), self._shares.mixtures)
             if space.dimension:
                 goals = goals_of(study.directions, branch.trials, self._cost)
                 histories.append(history(branch, space, ordered, goals))
@@ -301,7 +330,7 @@ class AdaBKBSampler(BaseSampler):
 
     def _random(self, within: Slice, number: int) -> Array:
         """Return a random point, (d,)."""
-        if within.space.constraints or within.fixed:
+        if within.space.is_restricted or within.fixed:
             return within.drawn(self._seed, number)
         return uniforms(self._seed, number, within.space.dimension)
 

@@ -122,7 +122,11 @@ HTTP = {
     "add_webhook": ("post", "/v1/studies/{study_id}/webhooks", {}),
     "change_webhook": ("patch", "/v1/studies/{study_id}/webhooks/{webhook_id}", {}),
     "repeat": ("post", "/v1/studies/{study_id}/trials/repeat", {"trial": "point", "parameters": "point"}),
-    "report_many": ("post", "/v1/studies/{study_id}/trials/{number}/reports", {"step": "", "value": "", "cost": ""}),
+    "report_many": (
+        "post",
+        "/v1/studies/{study_id}/trials/{number}/reports",
+        {"step": "", "value": "", "cost": "", "parameters": ""},
+    ),
     "release": ("post", "/v1/studies/{study_id}/trials/{number}/release", {}),
     "withdraw": ("post", "/v1/studies/{study_id}/trials/{number}/withdraw", {}),
     "observe": (

@@ -261,7 +261,7 @@ def test_rules_compare_trials_whose_measured_values_differ_but_not_those_of_anot
     for number, (machine, humidity, value) in enumerate(
         [("A", 0.2, 1.0), ("A", 0.7, 0.5), ("B", 0.7, 0.4), ("B", 0.1, 0.3)], start=1
     ):
-        suggest(running, "s", Ask(context={"machine": machine}))
+        suggest(running, "s", Ask(context={"machine": machine, "humidity": humidity}))  # which the user expects
         told = report(running, "s", number, (1, value), parameters={"humidity": humidity})
         stops.append(told.view.stop)
     assert stops == [False, True, False, True]
