@@ -192,7 +192,7 @@ def _read(text: str) -> _Parsed:
                 continue
             if len(cells) != len(head) + 1:
                 raise _error(
-                    lines.line_num, f"has {len(cells)} cells, but the header has {len(head) + 1}; give as many"
+                    lines.line_num, f"has {len(cells)} cells, but the header has {len(head) + 1}; give the same number"
                 )
             name = cells[0].strip()
             if not name or len(name) > MAX_ROW_NAME_LENGTH:
