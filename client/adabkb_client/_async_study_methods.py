@@ -148,8 +148,7 @@ class AsyncStudy:
             max_runtime_seconds: time limit of one attempt, such as ``7200``, regardless of heartbeats.
             failure_limit: the number of failed trials in a row after which the study is paused, such as ``10``.
             pending_limit: the maximum number of unfinished trials, such as ``8``.
-            title: what people call the study, such as ``"Suzuki coupling"``, instead of its id. With None, it has no
-                title.
+            title: the name of the study for display, such as ``"Suzuki coupling"``; by default its id. None removes it.
             description: what the study is about, for people.
             tags: strings by name, for searching studies, such as ``{"project": "solvents"}``.
             quantities: labels, units, digits and natural bounds of measured quantities by name, where "value" stands
@@ -789,7 +788,7 @@ class AsyncStudy:
             ValueError: the value is not finite, or the trial belongs to another study.
             TypeError: the step is not a whole number, or the value is not a number.
             Invalid: the step is larger than ``max_steps``, or smaller than that of the previous report.
-            Conflict: this attempt has reported another value at the step, or no longer holds the trial, or the trial
+            Conflict: this attempt has reported another value at the step or has lost its lease, or the trial
                 has ended.
         """
         return await self._transport.perform(

@@ -649,7 +649,7 @@ class StudyInfo(StudySummary):
     plates: Plates | None = None
     """Batches of trials that share values: a dict as in ``Plates``."""
     title: str | None = None
-    """What people call the study."""
+    """The name of the study for display."""
     description: str | None = None
     """What the study is about."""
 

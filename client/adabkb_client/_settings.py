@@ -334,7 +334,7 @@ class StudyChanges(TypedDict, total=False):
     pending_limit: SupportsIndex | None
     """The maximum number of unfinished trials, such as ``8``."""
     title: str | None
-    """What people call the study, such as ``"Suzuki coupling"``, instead of its id. With None, it has no title."""
+    """The name of the study for display, such as ``"Suzuki coupling"``; by default its id. None removes it."""
     description: str | None
     """What the study is about, for people."""
     tags: Mapping[str, str]

@@ -162,7 +162,7 @@ class LeasedTrial(Leased):
         self.close(error)
 
     def _keep(self) -> None:
-        """Renew the lease until the block ends, or until another worker holds the trial."""
+        """Renew the lease until the block ends, or until another worker leases the trial."""
         lease = self.trial.lease_seconds
         pause = RENEW_AT * lease
         while not self._over.wait(pause):
@@ -258,7 +258,7 @@ class AsyncLeasedTrial(Leased):
         await asyncio.wait([self._keeper])
 
     async def _keep(self) -> None:
-        """Renew the lease until the block ends, or until another worker holds the trial."""
+        """Renew the lease until the block ends, or until another worker leases the trial."""
         import asyncio  # noqa: PLC0415 (as above)
 
         lease = self.trial.lease_seconds

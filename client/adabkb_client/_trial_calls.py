@@ -451,7 +451,7 @@ class TrialCalls:
             ValueError: the value is not finite, or the trial belongs to another study.
             TypeError: the step is not a whole number, or the value is not a number.
             Invalid: the step is larger than ``max_steps``, or smaller than that of the previous report.
-            Conflict: this attempt has reported another value at the step, or no longer holds the trial, or the trial
+            Conflict: this attempt has reported another value at the step or has lost its lease, or the trial
                 has ended.
         """
         answer = yield from self.send_reports(trial, [report_of(step, value, cost, parameters)], lease_seconds, attempt)

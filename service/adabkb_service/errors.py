@@ -339,7 +339,7 @@ class TrialFinished(Conflict):
 
 
 class LeaseLost(Conflict):
-    """The attempt no longer holds the trial."""
+    """The attempt has lost its lease of the trial."""
 
 
 class StudyComplete(Conflict):

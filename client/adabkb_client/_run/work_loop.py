@@ -121,7 +121,7 @@ async def _evaluate(state: RunState, io: WorkerIO[L], trial: L) -> None:
     except (*MISTAKES, *MISTAKES_AT_FIRST) as error:
         if trial.outcome is None:
             if state.is_mistake(error):
-                with suppress(Conflict):  # another worker holds the trial
+                with suppress(Conflict):  # another worker has leased the trial
                     await io.release(trial)
             else:
                 await io.fail(trial, in_words(error))

@@ -250,7 +250,7 @@ class Changing:
         seed: Annotated[
             Annotated[int, Field(ge=0, le=2**53 - 1)] | None, Field(description="seed of all random draws")
         ] = None,
-        title: Annotated[str | None, Field(description="what people call the study; its id if absent")] = None,
+        title: Annotated[str | None, Field(description="name of the study for display; its id if absent")] = None,
         description: Annotated[str | None, Field(description="what the study is about, for people")] = None,
         tags: Annotated[
             dict[str, str] | None, Field(description="names with values by which studies can be found")

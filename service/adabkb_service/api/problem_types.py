@@ -156,7 +156,7 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
     errors.LeaseLost: ProblemType(
         409,
         "lease_lost",
-        "The attempt does not hold the trial",
+        "The attempt has lost its lease",
         remedy="Stop working on the trial and ask for another with POST .../suggest. If you already have a result, you "
         "may still report it; include its attempt.",
     ),

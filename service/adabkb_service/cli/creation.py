@@ -64,7 +64,7 @@ def create_study(
     max_runtime_seconds: Annotated[float | None, other("time limit of an attempt", "SECONDS")] = None,
     failure_limit: Annotated[str | None, other("failures in a row that pause the study, or none", "LIMIT")] = None,
     pending_limit: Annotated[int | None, other("maximum number of unfinished trials", "NUMBER")] = None,
-    title: Annotated[str | None, other("what people call the study", "TEXT")] = None,
+    title: Annotated[str | None, other("name of the study for display", "TEXT")] = None,
     description: Annotated[str | None, other("what the study is about", "TEXT")] = None,
     objective: Annotated[list[str] | None, other("one of several objectives", "JSON")] = None,
     outcome_constraint: Annotated[list[str] | None, other("bounds of a metric", "JSON")] = None,

@@ -113,7 +113,7 @@ def update(
     pending_limit: Annotated[str | None, other("maximum number of unfinished trials", "NUMBER")] = None,
     no_gain_for: Annotated[str | None, _limit("stop after this many results without a gain")] = None,
     gap_share_below: Annotated[str | None, other("stop at this gap, as a share of the range", "NUMBER")] = None,
-    title: Annotated[str | None, typer.Option(help="what people call the study", show_default=False)] = None,
+    title: Annotated[str | None, typer.Option(help="name of the study for display", show_default=False)] = None,
     description: Annotated[str | None, typer.Option(help="what the study is about", show_default=False)] = None,
     tag: Annotated[
         list[str] | None,

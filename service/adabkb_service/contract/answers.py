@@ -319,7 +319,7 @@ class StudySummary(Answer):
 class Study(Sparse, StudySummary):
     """A study."""
 
-    title: Annotated[str | None, Field(description="what people call the study")] = None
+    title: Annotated[str | None, Field(description="name of the study for display")] = None
     description: str | None = None
 
     objectives: Annotated[list[Objective], Field(description="the objectives, if several"), ABSENT_BY_DEFAULT] = []

@@ -229,7 +229,7 @@ class FloatParameter(Sparse, Body):
         if periodic and info.data.get("scale") == "log":
             raise PydanticCustomError("periodic", "must be left out on a log scale, whose ends cannot coincide")
         if periodic and info.data.get("step") is not None:
-            raise PydanticCustomError("periodic", "must be left out with a step; keep one of the two")
+            raise PydanticCustomError("periodic", "cannot be combined with step; leave one of them out")
         return periodic
 
     def axis(self) -> Axis:

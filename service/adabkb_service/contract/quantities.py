@@ -91,7 +91,7 @@ def within_reach(
 def informative(
     gap: float | None, best: float | None, direction: str | None, bounds: Mapping[str, Any]
 ) -> float | None:
-    """Return a gap if it says more than the natural bounds of the objective do, otherwise None. The arguments are as in
+    """Return a gap if it is tighter than the natural bounds of the objective, otherwise None. The arguments are as in
     ``within_reach``."""
     most = room(best, direction, bounds)
     return None if gap is not None and most is not None and gap >= most else gap

@@ -99,7 +99,7 @@ class StudyDefinition(Sparse, Body):
         Field(description="id of the study: letters, digits, . _ and -; by default the server generates one"),
     ] = None
     title: Annotated[
-        Title | None, Field(description="what people call the study, such as Suzuki coupling; by default its id")
+        Title | None, Field(description="name of the study for display, such as Suzuki coupling; by default its id")
     ] = None
     description: Annotated[
         Description | None, Field(description="what the study is about, for people: its purpose, materials, methods")

@@ -22,7 +22,7 @@ def heartbeat(study_id: str, number: int, body: HeartbeatBody, key: Key | None =
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
-        LeaseLost: the attempt no longer holds the trial, or has exceeded the maximum run time.
+        LeaseLost: the attempt has lost its lease, or has exceeded the maximum run time.
     """
     return Request(study_id, TrialAnswer, partial(_renew, number, body), key)
 
@@ -38,7 +38,7 @@ def renew(draft: Draft, trial: TrialRow, lease_seconds: float | None) -> TrialRo
     length as before.
 
     Raises:
-        LeaseLost: no attempt holds the trial, or the attempt has exceeded the maximum run time.
+        LeaseLost: the trial is not leased, or the attempt has exceeded the maximum run time.
     """
     if trial.state not in ("active", "expired"):
         raise LeaseLost(f"Trial {trial.number} is {trial.state}.")
@@ -59,7 +59,7 @@ def release(study_id: str, number: int, body: ReleaseBody, key: Key | None = Non
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
-        LeaseLost: the attempt no longer holds the trial.
+        LeaseLost: the attempt has lost its lease.
         TrialFinished: the trial has already ended.
     """
     return Request(study_id, TrialAnswer, partial(_release, number, body), key)
@@ -85,7 +85,7 @@ def withdraw(study_id: str, number: int, body: WithdrawBody, key: Key | None = N
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
-        LeaseLost: the attempt no longer holds the trial.
+        LeaseLost: the attempt has lost its lease.
         TrialFinished: the trial is completed, failed or stopped.
     """
     return Request(study_id, TrialAnswer, partial(_withdraw, number, body), key)
@@ -173,7 +173,10 @@ def check_current(trial: TrialRow, attempt: int | None) -> None:
         LeaseLost: the attempt is not the current one.
     """
     if attempt is not None and attempt != trial.attempt:
-        raise LeaseLost(f"Trial {trial.number} is at attempt {trial.attempt}; attempt {attempt} no longer holds it.")
+        raise LeaseLost(
+            f"Trial {trial.number} has been issued again (attempt {trial.attempt}), so attempt {attempt} has lost its "
+            "lease."
+        )
 
 
 def _answer(draft: Draft, trial: TrialRow) -> Outcome[TrialAnswer]:

@@ -186,7 +186,7 @@ def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
         return Recorded(trial, None, "repeated")
     if trial.state == "completed":
         outcome = f"the value {trial.value}" if trial.value is not None else f"the metrics {shown(trial.metrics)}"
-        raise TrialFinished(f"Trial {trial.number} has completed with {outcome}, so it cannot fail.")
+        raise TrialFinished(f"Trial {trial.number} is completed with {outcome}, so it cannot fail.")
     if attempt != trial.attempt:
         raise LeaseLost(
             f"Trial {trial.number} has been issued again (attempt {trial.attempt}), so a failure of attempt {attempt} "

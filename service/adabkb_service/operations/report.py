@@ -47,7 +47,7 @@ def report(study_id: str, number: int, body: Bodies, key: Key | None = None) -> 
             attempt has too many reports.
         ReportConflict: the attempt has reported another value at this step.
         TrialFinished: the trial is completed, failed or withdrawn, and a report is new.
-        LeaseLost: the attempt no longer holds the trial, or has exceeded the maximum run time.
+        LeaseLost: the attempt has lost its lease, or has exceeded the maximum run time.
     """
     return Request(study_id, Reported, partial(_report, number, body), key)
 

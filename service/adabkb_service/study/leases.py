@@ -1,4 +1,4 @@
-"""Leases: who holds a trial, and for how long. Each lease of a trial is an attempt.
+"""Leases: which worker has a trial, and for how long. Each lease of a trial is an attempt.
 
 A lease ends ``lease_seconds`` after the last heartbeat, and at the latest ``max_runtime_seconds`` after its start.
 """

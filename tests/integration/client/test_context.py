@@ -142,7 +142,7 @@ def test_a_periodic_parameter_is_declared_and_its_end_is_its_beginning(client: C
     assert json.loads(json.dumps(Float(0, 24).to_json())) == {"kind": "float", "low": 0, "high": 24, "scale": "linear"}
     for wrong, words in [
         (Float(1, 24, log=True, periodic=True), "must be left out on a log scale"),
-        (Float(0, 24, step=1, periodic=True), "must be left out with a step"),
+        (Float(0, 24, step=1, periodic=True), "cannot be combined with step; leave one of them out"),
     ]:
         with pytest.raises(Invalid, match=words):
             client.create_study("wrong", {"hour": wrong}, direction="minimize")

@@ -289,7 +289,7 @@ def test_a_cancelled_optimize_releases_its_trials(client: Client, server: str) -
 
 
 def test_a_result_that_is_being_sent_when_optimize_is_cancelled_is_awaited(client: Client, faulty: Proxy) -> None:
-    """The objective asks for a parameter that the study lacks, so its thread sends the point with the result."""
+    """The objective requests a parameter that the study lacks, so its thread sends the point with the result."""
     client.create_study("sent", {"x": Float(0, 1)}, direction="minimize", seed=1)
 
     def objective(trial: Any) -> float:

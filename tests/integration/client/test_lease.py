@@ -130,7 +130,9 @@ def test_a_lease_that_another_worker_holds_is_logged_with_its_consequences(
         trial._keeper.join(TIMEOUT_SECONDS)
         trial.observe(1.0)
     (said,) = [record.message for record in caplog.records]
-    assert said.startswith("trial 1 of study 's': Trial 1 is at attempt 2; attempt 1 no longer holds it.")
+    assert said.startswith(
+        "trial 1 of study 's': Trial 1 has been issued again (attempt 2), so attempt 1 has lost its lease."
+    )
     assert said.endswith("The evaluation here continues, and its result is sent.")
 
 

@@ -99,8 +99,8 @@ def test_five_results_are_too_few_for_importances(running: Service) -> None:
     assert found.findings is not None
     assert (found.findings.importances, found.findings.text) == ({}, "Never tried: catalyst PPh3.")
     assert found.checks[0].text == (
-        "Few results: 5, for 3 parameters that vary. The model needs 7 more to compare parameters and to bound the "
-        "remaining gain."
+        "Few results: 5, for 3 parameters that vary. Before the model says which points are good, 7 more results are "
+        "needed."
     )
 
 
@@ -533,7 +533,7 @@ def test_a_best_result_beyond_its_natural_bound_is_a_warning_and_no_reason_to_st
     assert found.checks[0].check == "beyond_bounds"
     assert "The best result is 150\xa0%, but 100\xa0% is the best possible one." in found.checks[0].text
     assert found.outlook.text.startswith(
-        "Check the best result first: it is beyond the natural bound of the objective."
+        "Check the best result first: it is better than the best possible one, the natural"
     )
     assert "gain of" not in found.outlook.text
 
@@ -544,8 +544,8 @@ def test_nothing_that_the_model_has_learned_is_shown_before_there_are_enough_res
     grown(running, 11)
     early, point = assessment(running, "s"), recommendation(running, "s")
     assert [each.text for each in early.checks] == [
-        "Few results: 11, for 3 parameters that vary. The model needs 1 more to compare parameters and to bound the "
-        "remaining gain."
+        "Few results: 11, for 3 parameters that vary. Before the model says which points are good, 1 more result is "
+        "needed."
     ]
     assert early.outlook.fewest == 12
     assert early.progress.best == point.observed is not None

@@ -121,7 +121,7 @@ def test_context_must_be_complete_and_contain_nothing_else(running: Service) -> 
         (Ask(context={**DRY, "speed": 2}), {"/context/speed": "is not a context parameter of this study; to choose"}),
         (Ask(context={**DRY, "humidity": 1.2}), {"/context/humidity": "is 1.2, outside"}),
         (Ask(context={**DRY, "humid": 1}), {"/context/humid": "is not a parameter of this study; did you mean"}),
-        (Ask(context=DRY, fixed={"machine": "A"}), {"/fixed/machine": "is a context parameter of this study; give"}),
+        (Ask(context=DRY, fixed={"machine": "A"}), {"/fixed/machine": "is a context parameter of this study; set"}),
     ]
     for body, expected in cases:
         with pytest.raises(Invalid) as refused:

@@ -26,7 +26,7 @@ def test_bounds_tolerances_and_beliefs_have_their_units(running: Service) -> Non
     study = running.do(get("s")).view
     told = list(rules(study))
     assert ("Measured: Purity", "at least 95\N{NO-BREAK SPACE}g/L") in told
-    less = "once, according to the model, further trials gain at most 0.5\N{NO-BREAK SPACE}percentage points"
+    less = "when further trials gain at most 0.5\N{NO-BREAK SPACE}percentage points, according to the model"
     assert ("Ends early", less) in told
     (parameter,) = study.parameters
     assert belief(parameter, study.prior["t"]) == "60\N{NO-BREAK SPACE}°C, ± 5\N{NO-BREAK SPACE}°C"

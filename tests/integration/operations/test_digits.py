@@ -158,8 +158,8 @@ def test_a_best_result_beyond_the_natural_bound_is_to_be_checked_before_a_gain_i
     possible = words.Possible(2.3, 0.0, tolerance=None, extent=35.0, quantity=YIELD, expected=100.0)
     told = words.outlook(found, 20, "", possible, is_over=is_over, is_beyond=True)
     assert told == ("The study has ended: it issues no new trials. " if is_over else "") + (
-        "Check the best result first: it is beyond the natural bound of the objective. If repetitions confirm it, and "
-        "the bound is right, you can stop: nothing more can be gained."
+        "Check the best result first: it is better than the best possible one, the natural bound of the objective. If "
+        "repetitions confirm it, and the bound is right, you can stop: nothing more can be gained."
     )
 
 

@@ -295,6 +295,6 @@ def test_invalid_rule_is_rejected(rule: dict[str, Any], words: str) -> None:
 
 
 def test_rules_that_compare_trials_need_a_model_with_standard_errors() -> None:
-    with pytest.raises(ValidationError, match="the rule patience, which every algorithm supports"):
+    with pytest.raises(ValidationError, match="use the profile auto or the rule patience"):
         definition(early_stopping=ASHA, algorithm={"profile": "paper"})
     assert definition(early_stopping=PATIENCE, algorithm={"profile": "paper"}).early_stopping is not None

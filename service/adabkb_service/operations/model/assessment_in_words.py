@@ -36,8 +36,8 @@ UNRELIABLE = (
     "The model's predictions are hardly better than the median of the other results, so the remaining gain is unknown."
 )
 BEYOND = (
-    "Check the best result first: it is beyond the natural bound of the objective. If repetitions confirm it, and the "
-    "bound is right, you can stop: nothing more can be gained."
+    "Check the best result first: it is better than the best possible one, the natural bound of the objective. If "
+    "repetitions confirm it, and the bound is right, you can stop: nothing more can be gained."
 )
 OVER = "The study has ended: it issues no new trials."
 NO_GROWTH = "brought no noticeably better compromise."
@@ -543,8 +543,8 @@ def few_results(results: int, parameters: int, fewest: int) -> str:
     """Warn that there are few results."""
     of = f"{_counted(parameters, 'parameter')} that {'varies' if parameters == 1 else 'vary'}"
     more = fewest - results
-    need = f"The model needs {more} more to compare parameters and to bound the remaining gain"
-    return f"Few results: {results}, for {of}. {need}."
+    need = f"{_counted(more, 'more result')} {'is' if more == 1 else 'are'} needed"
+    return f"Few results: {results}, for {of}. Before the model says which points are good, {need}."
 
 
 def beyond_bounds(best: float, sign: float, quantity: Quantity) -> str:

@@ -215,9 +215,9 @@ def _ends(study: Study) -> Iterator[tuple[str, str]]:
     """Yield the rules that end the study before its budget is used up."""
     if study.tolerance is not None:
         gain = in_points(shown(study.tolerance), unit(study))
-        yield "Ends early", f"once, according to the model, further trials gain at most {gain}"
+        yield "Ends early", f"when further trials gain at most {gain}, according to the model"
     if study.stop and study.stop.no_gain_for is not None:
         yield "Ends early", f"after {study.stop.no_gain_for} results without an improvement"
     if study.stop and study.stop.gap_share_below is not None:
         share = f"{100 * study.stop.gap_share_below:g}% of the range of the results"
-        yield "Ends early", f"once, according to the model, further trials gain less than {share}"
+        yield "Ends early", f"when further trials gain less than {share}, according to the model"
