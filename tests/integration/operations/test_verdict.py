@@ -63,7 +63,7 @@ def test_verdict_is_the_first_reason_that_applies(
     assert f"it predicts {inside} of 20 (18 expected) in its 90% intervals." in judged.text
     assert f"it predicted {suggested[0]} of 10 (9 expected)." in judged.text
     assert f"It is off by {errors.of_model or 0:.2g}" in judged.text
-    assert ("This is no merit" in judged.text) == (judged.code == "wide_intervals")
+    assert ("This proves little" in judged.text) == (judged.code == "wide_intervals")
 
 
 def test_verdict_names_what_does_not_count_and_which_model_is_meant() -> None:

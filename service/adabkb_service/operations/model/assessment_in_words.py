@@ -31,9 +31,7 @@ MAX_NAMED = len(RANKS)
 MAX_CHOICES = 6
 """The maximum number of untried choices that are listed."""
 NOT_YET = "It is probably too early to stop."
-UNRELIABLE = (
-    "The model predicts results hardly better than their median does, so nobody can say yet how much can be gained."
-)
+UNRELIABLE = "The model predicts results hardly better than their median does, so the remaining gain is unknown."
 BEYOND = (
     "Check the best result first: it is better than the best possible one. If repetitions confirm it, and the natural "
     "bound is right, you can stop: nothing more can be gained."

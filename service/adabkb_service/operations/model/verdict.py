@@ -127,7 +127,7 @@ def verdict(found: Judged, fewest: int, quantity: Quantity, of: str = "", points
     if found.suggested:
         told.append(f"With the suggestions, before the results were known, it predicted {_share(found.suggested)}.")
     if is_wide:
-        told.append("This is no merit: the intervals are nearly as wide as the range of all results.")
+        told.append("This proves little: the intervals are nearly as wide as the range of all results.")
     if None not in found.errors:
         off, of_median = (in_points(difference(each or 0.0), quantity.unit) for each in found.errors)
         told.append(f"It is off by {off} on average; guessing the median would be off by {of_median}.")
