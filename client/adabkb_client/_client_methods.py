@@ -132,7 +132,7 @@ class Client:
                 - ``solvent in ["DMF", "water"]``: compare choices by ``==``, ``!=``, ``in``, ``not in``
                 - ``not (kernel == "poly" and c > 10)``: join comparisons by ``and``, ``or``, ``not``
                 - ``kernel != "poly" or degree <= 3``: if ``kernel`` is "poly", then ``degree <= 3``
-                - ``"flow rate" <= 2 * area``: quote a name that is no identifier
+                - ``"flow rate" <= 2 * area``: quote a name that is not an identifier
             mixtures: shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``;
                 also with ``total`` and ``least``.
             metrics: the metrics of each result in addition to its value, such as ``["latency_ms"]``.
@@ -292,7 +292,7 @@ class Client:
                 - ``solvent in ["DMF", "water"]``: compare choices by ``==``, ``!=``, ``in``, ``not in``
                 - ``not (kernel == "poly" and c > 10)``: join comparisons by ``and``, ``or``, ``not``
                 - ``kernel != "poly" or degree <= 3``: if ``kernel`` is "poly", then ``degree <= 3``
-                - ``"flow rate" <= 2 * area``: quote a name that is no identifier
+                - ``"flow rate" <= 2 * area``: quote a name that is not an identifier
             mixtures: shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``;
                 also with ``total`` and ``least``.
             metrics: the metrics of each result in addition to its value, such as ``["latency_ms"]``.

@@ -505,7 +505,7 @@ class Counts(Record):
     queued: int
     """Points that a user queued and that were not issued yet."""
     released: int
-    """Trials that were given back, and will be issued again."""
+    """Trials that were released, and will be issued again."""
     expired: int
     """Trials whose lease has expired, and that will be issued again."""
     completed: int

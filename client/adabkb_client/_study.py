@@ -104,7 +104,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         """Lease a trial or, with ``count`` or ``plate``, a list of trials.
 
         If the program ends without reporting a trial, the trial stays leased until its lease expires. ``trial`` leases
-        one for a ``with`` block, which gives it back if it is interrupted.
+        one for a ``with`` block, which releases it if it is interrupted.
 
         In a study with plates, the trials of a list are on one plate. Trials of an earlier plate that were released, or
         whose lease expired, are issued first, by a call of their own.

@@ -71,7 +71,7 @@ class Active(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         raise KeyError(
-            f"{name!r} is no parameter of this trial; it has {', '.join(self)}. A parameter with `when` is missing "
+            f"{name!r} is not a parameter of this trial; it has {', '.join(self)}. A parameter with `when` is missing "
             f"while it is inactive: use parameters.get({name!r})"
         )
 

@@ -116,7 +116,7 @@ def _holders(active: Sequence[Trial]) -> str:
         for trial in active
         if trial.leased_until
     ]
-    return f"waiting for {', '.join(held)}; study.release(number) gives back a trial that nobody evaluates"
+    return f"waiting for {', '.join(held)}; study.release(number) releases a trial that nobody evaluates"
 
 
 def _best(study_progress: StudyProgress) -> str:

@@ -137,8 +137,8 @@ Seconds = Annotated[
 Reason = Annotated[str, Field(max_length=1000, description="why, for people and for the log")]
 AnyContext = Context[Any, Any]
 KEPT: Any = None
-"""The default of arguments that change a setting. Null is no value of theirs, since some agents give null for what they
-leave out."""
+"""The default of arguments that change a setting. Null does not count as a value, since some agents give
+null for what they leave out."""
 
 
 class Changing:

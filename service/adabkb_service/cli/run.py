@@ -178,7 +178,7 @@ def _caught(codes: list[int]) -> set[int]:
     """Return the exit codes of failures that never stop the run."""
     for code in codes:
         if code == GIVE_BACK or not 1 <= code <= 255:
-            fail(f"--catch {code} is no exit code of a failure; give one from 1 to 255 other than {GIVE_BACK}")
+            fail(f"--catch {code} is not an exit code of a failure; give one from 1 to 255 other than {GIVE_BACK}")
     return set(codes)
 
 

@@ -233,7 +233,7 @@ def test_name_that_resolves_inside_the_network_receives_nothing(database_url: st
         add_webhook(api, f"http://{host}:{listener.getsockname()[1]}/", "trial.reserved")
         reserved(api)
         wait_for(lambda: the_webhook(api)["error"])
-        refusal = "is no name of a public internet address, nor of one in the server's setting webhook_networks"
+        refusal = "is not the name of a public internet address, or of one in the server's setting webhook_networks"
         assert the_webhook(api)["error"] == f"{host} {refusal}"
         listener.settimeout(0.0)
         with pytest.raises(BlockingIOError):

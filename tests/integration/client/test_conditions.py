@@ -51,7 +51,7 @@ def test_a_trial_says_why_it_lacks_an_inactive_parameter(client: Client) -> None
     study = client.create_study("inactive", SPACE, direction="minimize")
     study.queue({"optimizer": "adam", "size": "S"})
     with pytest.raises(
-        KeyError, match=r"'momentum' is no parameter of this trial; it has optimizer, size, eps\. .*when"
+        KeyError, match=r"'momentum' is not a parameter of this trial; it has optimizer, size, eps\. .*when"
     ):
         study.run(lambda trial: float(trial.parameters["momentum"]), pass_trial=True)
     with study.trial() as trial:

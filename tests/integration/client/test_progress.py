@@ -120,7 +120,7 @@ def test_a_run_names_the_worker_that_it_waits_for(study: Study, caplog: pytest.L
         told.result()
     assert waits() == [
         f"waiting for trial 1 (held by node7:123 until {held.leased_until.astimezone():%H:%M}); "
-        "study.release(number) gives back a trial that nobody evaluates"
+        "study.release(number) releases a trial that nobody evaluates"
     ]
 
 

@@ -119,7 +119,7 @@ def post(
 def _resolved(host: str, port: int, networks: Sequence[Network]) -> Address:
     """Return the first address of a host. Raise an error unless all of its addresses are allowed. The error is the same
     if there is no address, so that users cannot find out which names exist in the server's network."""
-    refusal = f"{host} is no name of a public internet address, nor of one in the server's setting webhook_networks"
+    refusal = f"{host} is not the name of a public internet address, or of one in the server's setting webhook_networks"
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

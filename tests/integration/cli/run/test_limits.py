@@ -79,7 +79,7 @@ def test_failures_with_a_caught_exit_code_do_not_stop_the_command(create: Create
     script = 'test "$ADABKB_TRIAL" -gt 2 || exit 3; echo 1'
     said = json.loads(run(study, script, "--max-failures", "1", "--catch", "3", "--json"))
     assert (said["completed"], said["failed"]) == (1, 2)
-    assert "is no exit code of a failure" in run(study, script, "--catch", "75", code=1)
+    assert "is not an exit code of a failure" in run(study, script, "--catch", "75", code=1)
 
 
 def test_a_study_paused_by_failures_is_explained_with_commands(create: Create, run: Run) -> None:
