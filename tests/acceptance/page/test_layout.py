@@ -1,0 +1,159 @@
+"""What a person sees at a glance in a real Chromium: no word is cut or broken, nothing is wider than the screen, and
+nothing moves below a finger."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.acceptance.page.studies import checked
+from tests.acceptance.page.tabs import DESKTOP, PHONE, tab
+from tests.servers import server_on
+
+SHEET = {"width": 703, "height": 1032}
+"""A sheet A4 without its margins of 12 mm, in pixels."""
+BROKEN = """selector => [...document.querySelectorAll(selector)].flatMap((element) => {
+  const found = [], texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode())
+    for (const word of texts.currentNode.data.matchAll(/[^\\s-]{2,24}/g)) {
+      const range = document.createRange();
+      range.setStart(texts.currentNode, word.index);
+      range.setEnd(texts.currentNode, word.index + word[0].length);
+      if (new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) found.push(word[0]);
+    }
+  return found;
+})"""
+"""The words of up to 24 letters that stand in two lines."""
+CUT = """chart => {
+  const svg = document.querySelector(`#${chart} .plot svg`), box = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll("text")].filter((text) => {
+    const { left, right, top, bottom } = text.getBoundingClientRect();
+    return left < box.left - 1 || right > box.right + 1 || top < box.top - 1 || bottom > box.bottom + 1;
+  }).map((text) => text.textContent);
+}"""
+"""The texts of a chart in a report that end outside of it."""
+SOLVENT = "2-methyltetrahydrofuran"
+COUPLING: list[dict[str, Any]] = [
+    {"name": "solvent", "kind": "categorical", "choices": ["THF", "toluene", SOLVENT]},
+    {"name": "temperature", "kind": "float", "low": 20, "high": 120, "unit": "°C"},
+    {"name": "equivalents", "kind": "float", "low": 1, "high": 3},
+    {"name": "catalyst", "kind": "float", "low": 0.01, "high": 10, "scale": "log", "unit": "mol%"},
+    {"name": "stirring", "kind": "int", "low": 200, "high": 1200, "unit": "rpm"},
+    {"name": "inert", "kind": "bool"},
+]
+
+
+@pytest.fixture(scope="module")
+def site(database: str) -> Iterator[str]:
+    """A server with three studies."""
+    with server_on(database) as address:
+        with httpx.Client(base_url=address, timeout=60) as api:
+            coupling(api)
+            forest(api)
+            long(api)
+        yield address
+
+
+def coupling(api: httpx.Client) -> None:
+    """A study of a laboratory with labels and units, ten results and a running trial."""
+    yields = {"value": {"label": "Yield", "unit": "%"}}
+    definition = {"id": "coupling", "direction": "maximize", "parameters": COUPLING, "quantities": yields, "seed": 1}
+    checked(api.post("/v1/studies", json={**definition, "budget": 30}))
+    for _ in range(10):
+        trial, point = asked(api, "coupling", "robot-2")
+        value = round(80 - abs(point["temperature"] - 80) / 4 + 5 * (point["solvent"] == SOLVENT), 1)
+        checked(api.post("/v1/studies/coupling/observe", json={"trial": trial, "value": value}))
+    asked(api, "coupling", "robot-2")
+
+
+def forest(api: httpx.Client) -> None:
+    """A study of whole numbers and a learning rate over several powers of ten."""
+    parameters = [
+        {"name": "trees", "kind": "int", "low": 1, "high": 200, "scale": "log"},
+        {"name": "depth", "kind": "int", "low": 1, "high": 20},
+        {"name": "rate", "kind": "float", "low": 1e-5, "high": 0.1, "scale": "log"},
+    ]
+    definition = {"id": "forest", "direction": "minimize", "parameters": parameters, "seed": 1}
+    checked(api.post("/v1/studies", json=definition))
+    for _ in range(8):
+        trial, point = asked(api, "forest", "gpu")
+        value = abs(point["depth"] - 9) / 20 + abs(math.log10(point["rate"]) + 3) / 9
+        checked(api.post("/v1/studies/forest/observe", json={"trial": trial, "value": value}))
+
+
+def long(api: httpx.Client) -> None:
+    """A study of twenty parameters with long names and a long unit."""
+    parameters = [
+        {"name": f"very_long_parameter_name_number_{i}_of_the_process", "kind": "float", "low": 0, "high": 10**i}
+        | ({"unit": "µmol·L⁻¹·s⁻¹"} if i % 2 else {})
+        for i in range(1, 20)
+    ]
+    choices = {"name": "additive", "kind": "categorical", "choices": ["a" * 60, "b" * 60]}
+    quantities = {"value": {"label": "Signal", "unit": "ppm of area at 254 nm"}}
+    definition = {"id": "long", "direction": "maximize", "quantities": quantities, "seed": 1, "title": "Long " * 20}
+    checked(api.post("/v1/studies", json={**definition, "parameters": [*parameters, choices]}))
+    rng = random.Random(1)
+    for _ in range(6):
+        trial, _ = asked(api, "long", "autosampler-of-the-long-named-laboratory-in-building-17.example.org")
+        told = {"trial": trial, "value": rng.choice([1.23456789e-9, 8.7654321e12, 3.2e5, -1.5e7])}
+        checked(api.post("/v1/studies/long/observe", json=told))
+
+
+def asked(api: httpx.Client, study: str, worker: str) -> tuple[int, dict[str, Any]]:
+    """The number and the point of a new trial."""
+    (trial,) = checked(api.post(f"/v1/studies/{study}/suggest", json={"worker": worker}))["trials"]
+    return trial["number"], trial["parameters"]
+
+
+def fits(page: Page) -> bool:
+    """Whether the page has no more width than the screen."""
+    is_narrow: bool = page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    return is_narrow
+
+
+@pytest.mark.parametrize(("size", "media"), [(PHONE, "screen"), (SHEET, "print"), (DESKTOP, "screen")])
+def test_the_conditions_of_a_trial_have_whole_words_and_units(
+    browser: Browser, site: str, size: dict[str, int], media: Any
+) -> None:
+    with tab(browser, site, size=size) as page:
+        page.emulate_media(media=media)
+        page.goto("/studies/coupling/trials/11")
+        conditions = page.locator(".point")
+        expect(conditions.get_by_role("row")).to_have_count(6)
+        assert not page.evaluate(BROKEN, ".point :is(th, td)")
+        expect(conditions.get_by_role("row", name="temperature")).to_contain_text("°C")
+        label, value = (conditions.locator(each).nth(1).bounding_box() for each in ("th", "td"))
+        assert label is not None
+        assert value is not None
+        assert (value["y"] > label["y"]) == (size != DESKTOP), "below the label where there is little width"
+        for path in ("/studies/long/trials/3", "/studies/coupling/trials/11"):
+            page.goto(path)
+            assert fits(page), path
+
+
+def test_the_labels_of_what_was_tried_are_whole(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        for across, up, first in (("trees", "depth", "1 to 4"), ("trees", "rate", "0.0158")):
+            page.goto(f"/studies/forest/report?charts=coverage&coverage-x={across}&coverage-y={up}")
+            page.locator("#study:not([aria-busy])").wait_for()
+            expect(page.locator("#coverage .plot svg text", has_text=first)).to_be_visible()
+            assert not page.evaluate(CUT, "coverage")
+
+
+def test_more_actions_open_below_their_button(browser: Browser, site: str) -> None:
+    with tab(browser, site, size=PHONE, has_touch=True) as page:
+        page.goto("/studies/coupling")
+        more = page.get_by_role("button", name="More …")
+        more.wait_for()
+        box = more.bounding_box()
+        assert box is not None
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.touchscreen.tap(x, y)
+        expect(page.get_by_role("button", name="Pause")).to_be_visible()
+        assert page.evaluate("([x, y]) => document.elementFromPoint(x, y).id", [x, y]) == "do-more"
