@@ -147,7 +147,7 @@ def test_what_pages_load_is_kept_until_it_changes(api: httpx.Client) -> None:
 
 def test_figures_have_the_digits_that_are_of_use() -> None:
     told = [figure(value) for value in (None, 0.1 + 0.2, 1e-9, 12, 12.0, -3.5, 1234567.0, 123456789)]
-    assert told == ["–", "0.3", "1e−9", "12", "12", "−3.5", "1.2346e+6", "123\u202f456\u202f789"]
+    assert told == ["–", "0.3", "1×10⁻⁹", "12", "12", "−3.5", "1.2346×10⁶", "123\u202f456\u202f789"]
     assert [shown(value) for value in (True, None, [1, "a"], "text")] == ["true", "null", "[1, a]", "text"]
 
 

@@ -21,7 +21,7 @@ SHEET = {"width": 703, "height": 1032}
 BROKEN = """selector => [...document.querySelectorAll(selector)].flatMap((element) => {
   const found = [], texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   while (texts.nextNode())
-    for (const word of texts.currentNode.data.matchAll(/[^\\s-]{2,24}/g)) {
+    for (const word of texts.currentNode.data.matchAll(/(?<![^\\s-])[^\\s-]{2,24}(?![^\\s-])/g)) {
       const range = document.createRange();
       range.setStart(texts.currentNode, word.index);
       range.setEnd(texts.currentNode, word.index + word[0].length);
@@ -157,3 +157,38 @@ def test_more_actions_open_below_their_button(browser: Browser, site: str) -> No
         page.touchscreen.tap(x, y)
         expect(page.get_by_role("button", name="Pause")).to_be_visible()
         assert page.evaluate("([x, y]) => document.elementFromPoint(x, y).id", [x, y]) == "do-more"
+
+
+def test_a_report_with_many_parameters_is_readable_on_paper(browser: Browser, site: str) -> None:
+    with tab(browser, site, size=SHEET) as page:
+        for study in ("long", "coupling"):
+            page.goto(f"/studies/{study}/report?charts=history")
+            page.locator("#study:not([aria-busy])").wait_for()
+            page.emulate_media(media="print")
+            assert fits(page), study
+            assert not page.evaluate(BROKEN, ".list :is(th, td)"), study
+            shown = page.locator(".list:visible th").all_inner_texts()
+            heads = page.locator("[aria-label=Results] th").all_text_contents()
+            assert {"State", *shown} >= set(map(str.strip, heads)), "each column is printed"
+            blocks = page.locator("[aria-label=Results] + .blocks > table")
+            assert (blocks.count() > 1) == (study == "long")
+            for block in blocks.all():
+                assert block.evaluate("(table) => table.offsetWidth <= table.parentElement.clientWidth")
+                expect(block.locator("th").first).to_have_text("Trial")
+            page.emulate_media(media="screen")
+
+
+def test_the_first_chart_of_a_report_has_room(browser: Browser, site: str) -> None:
+    with tab(browser, site, size=SHEET) as page:
+        page.goto("/studies/coupling/report?charts=history")
+        page.locator("#study:not([aria-busy])").wait_for()
+        places = page.locator("#history .plot svg").evaluate(
+            """(svg) => [...svg.querySelectorAll("text")].filter((text) => /^\\d+$/.test(text.textContent))
+                 .map((text) => text.getBoundingClientRect()).filter(({ left }) => left < svg.clientWidth / 8)
+                 .map(({ y }) => y)"""
+        )
+        assert max(places) - min(places) > 130, "the labels of the axis"
+        page.emulate_media(media="print")
+        summary = page.locator("#first-page").bounding_box()
+        assert summary is not None
+        assert summary["height"] < SHEET["height"], "the chart is on the first page"

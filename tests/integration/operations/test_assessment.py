@@ -358,7 +358,7 @@ def test_failed_model_leaves_statements_about_results(running: Service) -> None:
     (check,) = found.checks
     assert check.check == "model_failed"
     assert check.text.startswith("The model failed to process the results: ")
-    value = "\N{MINUS SIGN}1.7e+308"
+    value = "\N{MINUS SIGN}1.7×10³⁰⁸"
     assert found.progress.text == f"The best of 2 results is {value}, one of 2 at its point, whose mean is {value}."
     assert (found.progress.expected, found.findings, found.outlook.gap) == (None, None, None)
     assert found.outlook.text == "The model has failed, so the remaining gain is unknown."

@@ -38,12 +38,10 @@ OF_TRIALS = {
     "withdrawn": "was withdrawn",
 }
 """Kind of an event -> what happened to the trial."""
-PART = r"[\N{MINUS SIGN}-]?\d[\d\N{NARROW NO-BREAK SPACE}]*(\.\d+)?(e[+\N{MINUS SIGN}-]?\d+)?"
+PART = r"[\N{MINUS SIGN}-]?\d[\d\N{NARROW NO-BREAK SPACE}]*(\.\d+)?(×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"
 NUMBER = re.compile(rf"{PART}( ?± ?{PART})?")
 """A number, perhaps with its error. A text of digits and hyphens, such as 1268824-69-6, is not a number."""
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
-MAX_UNBROKEN = 11
-"""The maximum length of a word that is not broken on paper, unless its table would be too wide."""
 MAX_WORKERS = 6
 """The maximum number of workers that a summary names."""
 REASONS = {
@@ -272,14 +270,15 @@ def is_number(cell: str) -> bool:
     return NUMBER.fullmatch(cell) is not None
 
 
+def has_numbers(rows: list[list[str]], column: int) -> bool:
+    """Return whether a column has numbers only, at least one."""
+    known = [row[column] for row in rows if row[column] not in ("", UNKNOWN)]
+    return bool(known) and all(map(is_number, known))
+
+
 def is_moment(cell: str) -> bool:
     """Return whether a cell is a time, which has no line break."""
     return MOMENT.fullmatch(cell) is not None
-
-
-def has_long_word(cell: str) -> bool:
-    """Return whether a cell has a word that may be broken, so that its table fits on paper."""
-    return any(len(word) > MAX_UNBROKEN for word in cell.split())
 
 
 def _when(line: Line) -> datetime | None:

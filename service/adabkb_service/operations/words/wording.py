@@ -20,7 +20,7 @@ from adabkb_service.engine.answers import INTERVAL
 from adabkb_service.operations.words import digits
 from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.reasons import LATE, of_event
-from adabkb_service.operations.words.values_in_words import figure, shown
+from adabkb_service.operations.words.values_in_words import as_typed, figure, fixed, shown
 from adabkb_service.storage.overview import ListedStudy
 from adabkb_service.storage.result_table import NOT_IN_PATHS, AtPoint, Repeats
 from adabkb_service.storage.rows import UNFINISHED, TrialRow
@@ -356,7 +356,7 @@ def is_rounded(parameter: Parameter, value: object) -> bool:
 
 def typed_setting(parameter: Parameter, value: object) -> str:
     """Format a value of a parameter as a user would type it, with the digits of ``setting``."""
-    return setting(parameter, value).replace("\N{MINUS SIGN}", "-").replace("\N{NARROW NO-BREAK SPACE}", "")
+    return as_typed(setting(parameter, value))
 
 
 def setting_in_unit(parameter: Parameter, value: object) -> str:
@@ -569,7 +569,7 @@ def condition(parameter: Parameter) -> str:
 def _number(known: Quantity, value: float | None) -> str:
     if known.digits is None or value is None:
         return figure(value)
-    return f"{value:.{known.digits}f}".replace("-", "\N{MINUS SIGN}")
+    return fixed(value, known.digits)
 
 
 def _enumerated(names: Sequence[str]) -> str:

@@ -15,7 +15,18 @@ import { asShown, Scale } from "./scale.js";
 import { chartsOf } from "./study-charts.js";
 import { say } from "./toasts.js";
 import { takeWords } from "./wording.js";
-import { between, counted, difference, expected, figure, inUnit, meanOf, measured, ofInterval } from "./words.js";
+import {
+  between,
+  counted,
+  difference,
+  expected,
+  figure,
+  inUnit,
+  meanOf,
+  measured,
+  ofInterval,
+  usualDecimals,
+} from "./words.js";
 
 const SETTLE_MILLISECONDS = 600;
 const PHONE = "(max-width: 40rem)";
@@ -97,6 +108,13 @@ async function tellRepeated(cell) {
       `the best is ${measured(best.value, plain("value"))}`;
 }
 
+/** Read how many decimals the results have, so that predictions have about as many as in the sentences. */
+async function readDecimals() {
+  if (data.shown()) return; // the results are those of a metric
+  const { results } = await data.history().catch(() => ({ results: [] }));
+  if (results.length) decimals = usualDecimals(results.map(({ value }) => value));
+}
+
 /** Write the recommended point next to the best observed one. */
 async function recommend() {
   const table = byId("recommendation", HTMLTableElement);
@@ -117,6 +135,7 @@ async function recommend() {
     const change = row.querySelector("[data-by=change]"); // there if the study has a baseline
     if (change) change.textContent = gainOf(model?.changes, name);
   }
+  await readDecimals();
   tellRecommended(model, observed).catch(() => {}); // without the model, only the measured one is shown
   const value = one(table, "[data-value]", HTMLElement);
   write(value, model ? mean(model, "value") : "–", measured(observed?.value, plain("value")));
@@ -141,10 +160,14 @@ async function recommend() {
 const study = await data.study();
 const { quantities = {}, parameters, algorithm } = study;
 const scales = new Map(parameters.map((each) => [each.name, new Scale(each)]));
+/** The decimals that results of the objective usually have; undefined before they are known.
+ * @type {number | undefined}
+ */
+let decimals;
 /** A quantity without its unit, which the head of the row has.
  * @param {string} name
  */
-const plain = (name) => ({ digits: quantities[name]?.digits });
+const plain = (name) => ({ digits: quantities[name]?.digits, ...(name === "value" ? { decimals } : {}) });
 /** A predicted mean with its own uncertainty, which is less than that of a single result.
  * @param {{ mean: number, std: number, lcb?: number, ucb?: number }} predicted
  * @param {string} name
