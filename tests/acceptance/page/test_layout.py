@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -81,7 +82,7 @@ def forest(api: httpx.Client) -> None:
     ]
     definition = {"id": "forest", "direction": "minimize", "parameters": parameters, "seed": 1}
     checked(api.post("/v1/studies", json=definition))
-    for _ in range(8):
+    for _ in range(14):
         trial, point = asked(api, "forest", "gpu")
         value = abs(point["depth"] - 9) / 20 + abs(math.log10(point["rate"]) + 3) / 9
         checked(api.post("/v1/studies/forest/observe", json={"trial": trial, "value": value}))
@@ -192,3 +193,27 @@ def test_the_first_chart_of_a_report_has_room(browser: Browser, site: str) -> No
         summary = page.locator("#first-page").bounding_box()
         assert summary is not None
         assert summary["height"] < SHEET["height"], "the chart is on the first page"
+
+
+SHIFTS = """
+  window.moved = 0;
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.moved += entry.value;
+  }).observe({type: "layout-shift", buffered: true});
+"""
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_little_moves_while_a_study_loads(browser: Browser, site: str, size: dict[str, int]) -> None:
+    with tab(browser, site, size=size) as page:
+        page.add_init_script(SHIFTS)
+        page.goto("/studies/forest")
+        best = page.locator("#recommended-now")
+        expect(best).not_to_have_attribute("data-reserved", "")
+        page.locator("#assessment:not([aria-busy])").wait_for()
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("window.moved") < 0.05
+    with tab(browser, site, size=size, java_script_enabled=False) as page:
+        page.goto("/studies/forest")
+        expect(page.locator(".beside h3").first).to_have_text(re.compile("^Recommended"), use_inner_text=True)
+        assert page.locator(".figures > section").count() == 2, "also while no trial is running"

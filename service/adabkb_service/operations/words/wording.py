@@ -78,6 +78,8 @@ FINAL = ("budget", "exhausted", "no_gain", "gain_unlikely")
 """The reasons for which a study issues no more new points while it has unfinished trials."""
 IDLE = "No trial is running."
 """The sentence about a study that has results and no running trial. Pages leave it out."""
+RESULTS_PER_PARAMETER = 3
+"""About how many results the model needs for each parameter. The engine, which takes long to load, has the number."""
 FINEST = 15
 """The maximum number of decimals of a prediction. The number depends on its standard deviation."""
 FEW_DIGITS = 4
@@ -292,6 +294,16 @@ def best_listed(study: ListedStudy, repeated: Repeats | None = None) -> str:
     if repeated is not None and repeated.mean is not None:
         return with_unit(digits.mean(known, repeated.mean), known.unit)
     return _number(known, None) if study.best is None else written(known, study.best)
+
+
+def may_recommend(study: Study) -> bool:
+    """Return whether the model probably recommends a point: it has enough results for the parameters that vary. The
+    model itself may need fewer, as in a small space."""
+    if study.best is None or not study.algorithm.has_model or context(study):
+        return False
+    varying = sum(each.kind != "fixed" for each in study.parameters)
+    is_auto = isinstance(study.algorithm, AutoProfile)
+    return study.counts.observations >= (RESULTS_PER_PARAMETER * (varying + 1) if is_auto else 1)
 
 
 def written(known: Quantity, value: float | None) -> str:

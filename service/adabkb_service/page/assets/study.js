@@ -68,6 +68,7 @@ async function tellRecommended(model, observed) {
   told.hidden = !model || !(model.std > 0) || (!isNow && data.context !== undefined);
   if (!model || told.hidden) return;
   const isSame = JSON.stringify(model.parameters) === JSON.stringify(observed?.parameters);
+  delete told.dataset.reserved;
   told.dataset.same = String(isSame);
   const [number, ...rest] = expected(ofInterval(model, algorithm), plain("value")).split(" (");
   const unit = quantities.value?.unit;
@@ -80,6 +81,12 @@ async function tellRecommended(model, observed) {
     made("p", {}, conditionsOf(model.parameters)),
     ...(range.length ? [made("small", {}, range.join("; "))] : []),
   );
+}
+
+/** Without the model, only the measured point is shown, or what is known already. */
+function leaveOut() {
+  const told = ifThere("recommended-now", HTMLElement);
+  if (told && "reserved" in told.dataset) told.hidden = true;
 }
 
 /** A point in one line: each parameter with its value and unit.
@@ -136,7 +143,7 @@ async function recommend() {
     if (change) change.textContent = gainOf(model?.changes, name);
   }
   await readDecimals();
-  tellRecommended(model, observed).catch(() => {}); // without the model, only the measured one is shown
+  tellRecommended(model, observed).catch(leaveOut);
   const value = one(table, "[data-value]", HTMLElement);
   write(value, model ? mean(model, "value") : "–", measured(observed?.value, plain("value")));
   tellRepeated(one(value, "[data-by=observed]", HTMLElement)).catch(() => {}); // without the model, it stays as it is
@@ -175,7 +182,7 @@ const plain = (name) => ({ digits: quantities[name]?.digits, ...(name === "value
 const mean = (predicted, name) => expected(ofInterval(predicted, algorithm), plain(name));
 const hasSeveral = document.getElementById("front") !== null; // objectives
 /** Update the best point, or the best compromises; an error is shown at the top of the page. */
-const best = () => (hasSeveral ? listCompromises(data) : recommend()).catch(() => {});
+const best = () => (hasSeveral ? listCompromises(data) : recommend()).catch(leaveOut);
 // On a phone, the charts of what was learned are folded, since each fills a screen.
 if (matchMedia(PHONE).matches) for (const each of every(page, ".folds", HTMLDetailsElement)) each.open = false;
 const charts = await chartsOf(data);
