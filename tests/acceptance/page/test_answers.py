@@ -198,6 +198,7 @@ def test_every_reason_for_no_point_has_its_sentence(api: httpx.Client) -> None:
 
 
 def test_a_sparkline_steps_down_to_the_best_result() -> None:
-    assert sparkline([(1, 5.0)], 9.0, 9) == ""
+    assert sparkline([], None, 0) == ""
+    assert sparkline([(1, 5.0)], 9.0, 9) == "M2.0 26.0H118.0", "no result is better than the first one"
     assert sparkline([(1, 5.0), (3, 1.0)], 5.0, 5) == "M2.0 2.0H60.0V26.0H118.0"
     assert sparkline([(1, 5.0), (3, 1.0)], 13.0, 5) == "M2.0 18.0H60.0V26.0H118.0", "a small improvement looks small"

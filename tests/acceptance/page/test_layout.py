@@ -217,3 +217,21 @@ def test_little_moves_while_a_study_loads(browser: Browser, site: str, size: dic
         page.goto("/studies/forest")
         expect(page.locator(".beside h3").first).to_have_text(re.compile("^Recommended"), use_inner_text=True)
         assert page.locator(".figures > section").count() == 2, "also while no trial is running"
+
+
+def test_the_list_of_studies_fits_and_its_texts_stand_apart(browser: Browser, site: str) -> None:
+    with tab(browser, site, size={"width": 1024, "height": 768}) as page:
+        page.goto("/")
+        listed = page.get_by_role("region", name="Studies")
+        assert listed.evaluate("(box) => box.scrollWidth <= box.clientWidth"), "a long unit widens nothing"
+    with tab(browser, site, size=PHONE) as page:
+        page.goto("/")
+        assert fits(page)
+        cells = page.locator(".studies tbody tr > *")
+        edges = cells.evaluate_all("(all) => all.map((each) => getComputedStyle(each).borderTopWidth)")
+        assert set(edges) == {"0px"}, "lines are between the cards only"
+        for row in page.locator(".studies tbody tr").all():
+            check, title = (row.locator(each).bounding_box() for each in ("input", "a >> nth=0"))
+            assert check is not None
+            assert title is not None
+            assert check["x"] + check["width"] <= title["x"], "beside the title"
