@@ -40,6 +40,23 @@ CUT = """chart => {
 }"""
 """The texts of a chart in a report that end outside of it."""
 SOLVENT = "2-methyltetrahydrofuran"
+HEAT, LAYLA = "حرارة", "ليلى"
+"""A parameter and a worker, in Arabic."""
+ORDER = """([element, first, second]) => {
+  const at = (text) => {
+    const walker = document.createTreeWalker(document.querySelector(element), NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const start = walker.currentNode.data.indexOf(text);
+      if (start < 0) continue;
+      const range = document.createRange();
+      range.setStart(walker.currentNode, start);
+      range.setEnd(walker.currentNode, start + text.length);
+      return range.getBoundingClientRect();
+    }
+  };
+  return at(first).right <= at(second).left + 1;
+}"""
+"""Whether a text is to the left of another one in an element."""
 COUPLING: list[dict[str, Any]] = [
     {"name": "solvent", "kind": "categorical", "choices": ["THF", "toluene", SOLVENT]},
     {"name": "temperature", "kind": "float", "low": 20, "high": 120, "unit": "°C"},
@@ -52,12 +69,13 @@ COUPLING: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def site(database: str) -> Iterator[str]:
-    """A server with three studies."""
+    """A server with four studies."""
     with server_on(database) as address:
         with httpx.Client(base_url=address, timeout=60) as api:
             coupling(api)
             forest(api)
             long(api)
+            rtl(api)
         yield address
 
 
@@ -104,6 +122,14 @@ def long(api: httpx.Client) -> None:
         trial, _ = asked(api, "long", "autosampler-of-the-long-named-laboratory-in-building-17.example.org")
         told = {"trial": trial, "value": rng.choice([1.23456789e-9, 8.7654321e12, 3.2e5, -1.5e7])}
         checked(api.post("/v1/studies/long/observe", json=told))
+
+
+def rtl(api: httpx.Client) -> None:
+    """A study whose names are written from right to left."""
+    parameters = [{"name": HEAT, "kind": "float", "low": 0, "high": 100, "unit": "°C"}]
+    checked(api.post("/v1/studies", json={"id": "rtl", "direction": "maximize", "parameters": parameters, "seed": 1}))
+    trial, _ = asked(api, "rtl", LAYLA)
+    checked(api.post("/v1/studies/rtl/observe", json={"trial": trial, "value": 80.5}))
 
 
 def asked(api: httpx.Client, study: str, worker: str) -> tuple[int, dict[str, Any]]:
@@ -235,3 +261,15 @@ def test_the_list_of_studies_fits_and_its_texts_stand_apart(browser: Browser, si
             assert check is not None
             assert title is not None
             assert check["x"] + check["width"] <= title["x"], "beside the title"
+
+
+def test_names_from_right_to_left_leave_numbers_in_their_places(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/studies/rtl")
+        page.locator("#measured-now .own").wait_for()
+        assert page.evaluate(ORDER, ["#measured-now .own", HEAT, "°C"])
+        page.goto("/studies/rtl/trials/1")
+        expect(page.locator("#trial-events time").first).to_contain_text("ago")
+        assert page.evaluate(ORDER, ["#trial-events li", LAYLA, "ago"])
+        page.goto("/studies/rtl/report?charts=history")
+        assert page.evaluate(ORDER, ["#first-page .conditions", HEAT, "°C"])

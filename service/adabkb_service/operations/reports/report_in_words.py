@@ -65,7 +65,7 @@ class Headline(NamedTuple):
     """With its unit."""
     where: str
     """The trial and, if its point was repeated, what the value is the mean of; or that the value is expected."""
-    conditions: list[str]
+    conditions: list[tuple[str, str]]
     """The name and the value of each parameter."""
     is_doubted: bool = False
     """Whether the other results contradict the value."""
@@ -141,10 +141,11 @@ def expectation(report: StudyReport) -> str:
     return f"expected by the model{' now, in the latest context' if report.is_now else ''}"
 
 
-def _conditions(study: answers.Study, point: answers.Parameters) -> list[str]:
+def _conditions(study: answers.Study, point: answers.Parameters) -> list[tuple[str, str]]:
+    """Return the parameters of a point with their values and units."""
     point = wording.as_shown(study, point)
     return [
-        f"{each.label or each.name} {wording.setting_in_unit(each, point[each.name])}"
+        (each.label or each.name, wording.setting_in_unit(each, point[each.name]))
         for each in study.parameters
         if each.name in point
     ]

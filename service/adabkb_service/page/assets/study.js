@@ -98,7 +98,10 @@ function conditionsOf(point) {
     .filter(({ name }) => name in point)
     .flatMap((each) => {
       const value = inUnit(scales.get(each.name)?.setting(rounded[each.name]) ?? "–", each.unit);
-      return [made("span", {}, `${each.label || each.name} `, made("b", {}, value)), " "];
+      return [
+        made("span", {}, made("bdi", {}, each.label || each.name), " ", made("b", {}, made("bdi", {}, value))),
+        " ",
+      ];
     });
   return made("span", { className: "conditions" }, ...pairs);
 }
