@@ -8,14 +8,15 @@ WIDTH, HEIGHT, MARGIN = 120.0, 28.0, 2.0
 
 
 def sparkline(records: Sequence[tuple[int, float]], worst: float | None, count: int) -> str:
-    """Return the path of a stepped line in a box of 120 by 28, for SVG's ``d``; empty with fewer than two records.
+    """Return the path of a stepped line in a box of 120 by 28, for SVG's ``d``; empty without any. As long as
+    no result is better than the first one, it is flat.
 
     Args:
         records: number and value of each result that was better than all earlier ones.
         worst: the worst result, so that a small improvement looks small.
         count: the number of results.
     """
-    if len(records) < 2:
+    if not records:
         return ""
     values = [value for _, value in records] + ([] if worst is None else [worst])
     low, high = min(values), max(values)

@@ -111,11 +111,13 @@ interface Canvas {
   visual(name: "color"): string;
 }
 
-/** What a quantity is called, its unit, its decimals and its natural bounds. */
+/** What a quantity is called, its unit, the decimals that the study asks for or that its results usually have, and its
+ * natural bounds. */
 interface Quantity {
   label?: string;
   unit?: string;
   digits?: number;
+  decimals?: number;
   low?: number;
   high?: number;
 }

@@ -147,7 +147,7 @@ def test_what_pages_load_is_kept_until_it_changes(api: httpx.Client) -> None:
 
 def test_figures_have_the_digits_that_are_of_use() -> None:
     told = [figure(value) for value in (None, 0.1 + 0.2, 1e-9, 12, 12.0, -3.5, 1234567.0, 123456789)]
-    assert told == ["–", "0.3", "1e−9", "12", "12", "−3.5", "1.2346e+6", "123\u202f456\u202f789"]
+    assert told == ["–", "0.3", "1×10⁻⁹", "12", "12", "−3.5", "1.2346×10⁶", "123\u202f456\u202f789"]
     assert [shown(value) for value in (True, None, [1, "a"], "text")] == ["true", "null", "[1, a]", "text"]
 
 
@@ -198,6 +198,7 @@ def test_every_reason_for_no_point_has_its_sentence(api: httpx.Client) -> None:
 
 
 def test_a_sparkline_steps_down_to_the_best_result() -> None:
-    assert sparkline([(1, 5.0)], 9.0, 9) == ""
+    assert sparkline([], None, 0) == ""
+    assert sparkline([(1, 5.0)], 9.0, 9) == "M2.0 26.0H118.0", "no result is better than the first one"
     assert sparkline([(1, 5.0), (3, 1.0)], 5.0, 5) == "M2.0 2.0H60.0V26.0H118.0"
     assert sparkline([(1, 5.0), (3, 1.0)], 13.0, 5) == "M2.0 18.0H60.0V26.0H118.0", "a small improvement looks small"

@@ -21,9 +21,10 @@ from adabkb_service.contract.answers import Study
 from adabkb_service.contract.parameters import FloatParameter
 from adabkb_service.contract.quantities import Quantity, in_points, titled, with_unit
 from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.inference.questions import _usual_decimals
 from adabkb_service.operations.words import digits, wording
 from adabkb_service.operations.words.columns_in_words import parameter_values, rounded
-from adabkb_service.operations.words.values_in_words import figure, shown
+from adabkb_service.operations.words.values_in_words import as_typed, figure, shown
 from adabkb_service.operations.words.wording import duration, elapsed
 from tests.packages import NODE
 
@@ -34,27 +35,29 @@ FIGURES = [
     (-0.5, 5, "\N{MINUS SIGN}0.5"),
     (82.456789, 5, "82.457"),
     (0.1 + 0.2, 6, "0.3"),
-    (123456.75, 5, "123460"),
+    (123456.75, 5, "123\N{NARROW NO-BREAK SPACE}460"),
     (123456.0, 3, "123\N{NARROW NO-BREAK SPACE}456"),
     (1000.0, 3, "1\N{NARROW NO-BREAK SPACE}000"),
     (999.0, 2, "999"),
-    (1234567.0, 5, "1.2346e+6"),
-    (-2.5e-7, 5, "\N{MINUS SIGN}2.5e\N{MINUS SIGN}7"),
+    (1234567.0, 5, "1.2346×10⁶"),
+    (-2.5e-7, 5, "\N{MINUS SIGN}2.5×10⁻⁷"),
     (0.0001, 5, "0.0001"),
     (0.00012345, 3, "0.000123"),
-    (3e20, 5, "3e+20"),
+    (-15_000_000.0, 5, "\N{MINUS SIGN}1.5×10⁷"),
+    (3e20, 5, "3×10²⁰"),
 ]
 DIFFERENCES = [
     (0.0, "0"),
     (0.5, "0.50"),
     (1.234, "1.2"),
     (18.2, "18"),
-    (1234.0, "1200"),
+    (1234.0, "1\N{NARROW NO-BREAK SPACE}200"),
     (0.000123, "0.00012"),
-    (2.345e-8, "2.35e\N{MINUS SIGN}8"),
+    (2.345e-8, "2.35×10⁻⁸"),
     (-0.0123, "\N{MINUS SIGN}0.012"),
-    (-2.345e-8, "\N{MINUS SIGN}2.35e\N{MINUS SIGN}8"),
-    (3.2e17, "3.2e+17"),
+    (-1.5e7, "\N{MINUS SIGN}1.5×10⁷"),
+    (-2.345e-8, "\N{MINUS SIGN}2.35×10⁻⁸"),
+    (3.2e17, "3.2×10¹⁷"),
 ]
 CLEARER = [
     ("1,234", "“1,234”: write 1234 or 1.234."),
@@ -85,13 +88,15 @@ COLUMNS: list[tuple[list[float | None], list[str]]] = [
     ([69.0, 36.4], ["69.0", "36.4"]),
     ([-0.5, 12.0], ["\N{MINUS SIGN}0.5", "12.0"]),
     ([0.0012345, 12.3456], ["0.0012345", "12.346"]),
-    ([1e-5, 0.123456], ["1e\N{MINUS SIGN}5", "0.12346"]),
+    ([1e-5, 0.123456], ["1×10⁻⁵", "0.12346"]),
     ([3.0, 4.0], ["3", "4"]),
 ]
 TYPED = [
     ("82,4", 82.4),
     ("82.4", 82.4),
     ("−1,5e-3", -0.0015),
+    ("−1.5×10⁻³", -0.0015),
+    ("8.7654×10¹²", 8.7654e12),
     ("1\N{NARROW NO-BREAK SPACE}234 567,5", 1234567.5),
     ("1,234.5", None),
     ("1,234", None),
@@ -111,14 +116,14 @@ MEASURED: list[tuple[float | None, Words, str]] = [
     (82.456789, {}, "82.457"),
     (82.456789, PERCENT, "82.457\N{NO-BREAK SPACE}%"),
     (-82.45, BOUNDED, "\N{MINUS SIGN}82.5\N{NO-BREAK SPACE}%"),
-    (1e-9, {"unit": "mol"}, "1e\N{MINUS SIGN}9\N{NO-BREAK SPACE}mol"),
+    (1e-9, {"unit": "mol"}, "1×10⁻⁹\N{NO-BREAK SPACE}mol"),
     (45.0, {"unit": "°", "digits": 0}, "45°"),
 ]
 PLUS_MINUS: list[tuple[float, float | None, Words, str]] = [
     (82.456789, 1.5, PERCENT, "82.5\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}1.5\N{NO-BREAK SPACE}%"),
     (82.456789, 0.0123, {}, "82.457\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.012"),
     (82.456789, 0.0123, BOUNDED, "82.46\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.01\N{NO-BREAK SPACE}%"),
-    (1234.0, 180.0, {}, "1230\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}180"),
+    (1234.0, 180.0, {}, "1\N{NARROW NO-BREAK SPACE}230\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}180"),
     (-3.2, 0.5, {}, "\N{MINUS SIGN}3.20\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.50"),
     (-0.01, 0.5, {}, "\N{MINUS SIGN}0.01\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.50"),
     (-0.001, 0.5, {}, "0.00\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.50"),
@@ -126,7 +131,7 @@ PLUS_MINUS: list[tuple[float, float | None, Words, str]] = [
 LIKE: list[tuple[float, float, Words, str]] = [
     (82.456, 1.5, PERCENT, "82.5\N{NO-BREAK SPACE}%"),
     (82.456, 0.02, BOUNDED, "82.5\N{NO-BREAK SPACE}%"),
-    (-1234.0, 180.0, {}, "\N{MINUS SIGN}1230"),
+    (-1234.0, 180.0, {}, "\N{MINUS SIGN}1\N{NARROW NO-BREAK SPACE}230"),
 ]
 EXPECTED: list[tuple[Words, Words, str]] = [
     (
@@ -178,6 +183,14 @@ CUT: list[tuple[Words | None, Words, Words | None]] = [
     ({"mean": -1.5, "std": 5.0}, {}, {"mean": -1.5, "std": 5}),
     (None, BOUNDED, None),
 ]
+USUAL: list[tuple[list[float], int]] = [
+    ([0.97, 0.9695, 0.9663, 0.9722], 4),
+    ([82.4, 82.45678], 5),
+    ([82.4, 81.3, 82.45678], 1),
+    ([2.5e-7, 1e-7, 3.0], 7),
+    ([1e21, 3.0], 1),
+]
+"""Results, and their usual number of decimals."""
 CASES: dict[str, Sequence[tuple[Any, ...]]] = {
     "numeral": TYPED,
     "clearer": CLEARER,
@@ -196,6 +209,7 @@ CASES: dict[str, Sequence[tuple[Any, ...]]] = {
     "meanOf": MEANS,
     "inPoints": IN_POINTS,
     "apportioned": APPORTIONED,
+    "usualDecimals": USUAL,
     "span": SPANS,
     "cut": CUT,
 }
@@ -205,8 +219,9 @@ CASES: dict[str, Sequence[tuple[Any, ...]]] = {
 def test_the_server_and_the_client_write_numbers_so() -> None:
     assert [figure(value, places) for value, places, _ in FIGURES] == [case[-1] for case in FIGURES]
     assert [digits.difference(value) for value, _ in DIFFERENCES] == [case[-1] for case in DIFFERENCES]
-    in_terminals = [case[-1].replace("\N{MINUS SIGN}", "-") for case in DIFFERENCES]
-    assert [numbers.difference(value) for value, _ in DIFFERENCES] == in_terminals
+    assert [float(numbers.difference(value)) for value, _ in DIFFERENCES] == [
+        float(as_typed(case[-1])) for case in DIFFERENCES
+    ], "in terminals, numbers are written as programs read them"
     assert [with_unit(number, unit) for number, unit, _ in UNITS] == [case[-1] for case in UNITS]
     assert [titled(name, label, unit) for name, label, unit, _ in TITLES] == [case[-1] for case in TITLES]
     assert [shown(value) for value, _ in VALUES] == [case[-1] for case in VALUES]
@@ -241,6 +256,7 @@ def test_the_server_writes_numbers_of_a_quantity_so() -> None:
     assert [digits.apportioned(values, total, places) for values, total, places, _ in APPORTIONED] == [
         case[-1] for case in APPORTIONED
     ]
+    assert [_usual_decimals(values) for values, _ in USUAL] == [case[-1] for case in USUAL]
     for prediction, words, clipped in CUT:
         for name in ("mean", "lcb", "ucb"):
             if prediction and clipped and name in prediction:

@@ -362,7 +362,7 @@ def test_failed_model_leaves_statements_about_results(running: Service) -> None:
     (check,) = found.checks
     assert check.check == "model_failed"
     assert check.text.startswith("The model failed to process the results: ")
-    value = "\N{MINUS SIGN}1.7e+308"
+    value = "\N{MINUS SIGN}1.7×10³⁰⁸"
     assert (
         found.progress.text == f"The best of 2 results is {value}. The mean of the 2 results at its point is {value}."
     )

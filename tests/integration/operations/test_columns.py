@@ -43,7 +43,7 @@ def test_results_of_a_column_are_rounded_to_the_same_number_of_decimals(texts: l
     [
         ([0.5, 1.254, None, 0.133], ["0.50", "1.25", "", "0.13"]),
         ([150.0, 12.0, 0.0], ["150", "12", "0"]),
-        ([1e-7, 0.5], ["1e\N{MINUS SIGN}7", "0.5"]),
+        ([1e-7, 0.5], ["1×10⁻⁷", "0.5"]),
         ([], []),
     ],
 )

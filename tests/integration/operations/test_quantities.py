@@ -21,6 +21,7 @@ from adabkb_service.operations.studies.manage import create
 from adabkb_service.operations.studies.read import list_observations
 from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.labels import Labels
+from adabkb_service.operations.words.values_in_words import as_typed
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import EventRow
 from tests.integration.operations.complete_log import assert_log_is_complete
@@ -220,8 +221,6 @@ def test_the_words_for_a_trial_have_the_digits_of_small_results(size: float) -> 
     payload["expected"] = {"mean": -2.5 * size, "std": 0.5 * size, "lcb": -3.5 * size, "ucb": -1.5 * size}
     event = EventRow("s", 2, "suggested", 1, payload, datetime(2026, 1, 1, tzinfo=UTC))
     sentence = in_words(event, 1.0, {"value": -4.5 * size}, None)
-    found = [
-        float(each.replace("\N{MINUS SIGN}", "-")) for each in re.findall(r"\N{MINUS SIGN}[\d.]+(?:e\S\d+)?", sentence)
-    ]
+    found = [float(as_typed(each)) for each in re.findall(r"\N{MINUS SIGN}[\d.]+(?:×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?", sentence)]
     assert found == pytest.approx([-2.5 * size, -3.5 * size, -1.5 * size, -4.5 * size])
     assert "-" not in sentence

@@ -20,7 +20,7 @@ from adabkb_service.operations.model.range_ends import RangeEnd
 from adabkb_service.operations.model.verdict import is_too_narrow
 from adabkb_service.operations.words.digits import Digits, difference
 from adabkb_service.operations.words.labels import Labels
-from adabkb_service.operations.words.values_in_words import shown
+from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.operations.words.wording import FINEST, written
 
 MATTERS = 0.05
@@ -383,7 +383,7 @@ class Possible:
     def bound(self) -> str:
         """The natural bound of the objective in its direction."""
         bound = self.quantity.high if self.sign > 0.0 else self.quantity.low
-        return with_unit(f"{bound:.9g}", self.quantity.unit)
+        return with_unit(figure(bound, 9), self.quantity.unit)
 
 
 def outlook(
@@ -549,7 +549,7 @@ def few_results(results: int, parameters: int, fewest: int) -> str:
 
 def beyond_bounds(best: float, sign: float, quantity: Quantity) -> str:
     """Warn that the best result is beyond the natural bound."""
-    end, value = Possible(None, None, None, 0.0, quantity, sign).bound, with_unit(f"{best:.9g}", quantity.unit)
+    end, value = Possible(None, None, None, 0.0, quantity, sign).bound, with_unit(figure(best, 9), quantity.unit)
     return (
         f"The best result is {value}, but {end} is the best possible one. Noise can explain a small difference: repeat "
         "the trial. Otherwise, correct the result or the natural bound. Until then, do not rely on the recommended "
@@ -624,7 +624,7 @@ def too_sure(found: Validation, metric: str, names: Labels) -> str:
 def edge(found: RangeEnd, names: Labels) -> str:
     """Warn that the best point is at the end of a range."""
     known = names.parameters.get(found.parameter)
-    bound = with_unit(f"{found.bound:.6g}", known.unit if known else None)
+    bound = with_unit(figure(found.bound, 6), known.unit if known else None)
     more = " Better points may lie beyond it." if found.widened is not None else ""
     return f"The best point is at the {found.end} end of {names.parameter(found.parameter)} ({bound}).{more}"
 

@@ -12,6 +12,7 @@ from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import MAX_NAME_LENGTH, shortened
 from adabkb_service.operations.words.labels import Labels
+from adabkb_service.operations.words.values_in_words import figure
 
 EMPTY = 0.1
 """A range without earlier points is named if it reaches at least this share of the whole range to each side."""
@@ -57,7 +58,7 @@ def _empty_range(space: Space, point: Mapping[str, Any], earlier: Sequence[Mappi
             farthest, name = apart, names.parameter(axis.name)
             known = names.parameters.get(axis.name)
             sentence = (
-                f"The nearest {name} tried before was {with_unit(f'{nearest:.6g}', known.unit if known else None)}."
+                f"The nearest {name} tried before was {with_unit(figure(nearest, 6), known.unit if known else None)}."
             )
     return sentence
 

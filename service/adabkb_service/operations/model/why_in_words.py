@@ -10,7 +10,7 @@ from typing import Any
 from adabkb_service.contract.quantities import Quantity, with_unit
 from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.labels import Labels
-from adabkb_service.operations.words.values_in_words import MINUS
+from adabkb_service.operations.words.values_in_words import figure
 from adabkb_service.operations.words.wording import FINEST, written
 from adabkb_service.storage.rows import EventRow
 
@@ -169,8 +169,7 @@ def _estimate(found: Mapping[str, float], quantity: Quantity, *, has_intervals: 
 def _resolved(value: float, std: float) -> str:
     """Format a number with enough digits to resolve a tenth of the standard deviation."""
     needed = MIN_DIGITS if std <= 0.0 or value == 0.0 else math.ceil(math.log10(abs(value) / std)) + 2
-    rounded = float(f"{value:.{min(max(needed, MIN_DIGITS), MAX_DIGITS)}g}")
-    return f"{rounded:.{MAX_DIGITS}g}".replace("-", MINUS)
+    return figure(value, min(max(needed, MIN_DIGITS), MAX_DIGITS))
 
 
 def _percent(probability: float) -> str:

@@ -41,12 +41,10 @@ OF_TRIALS = {
     "withdrawn": "was withdrawn",
 }
 """Kind of an event -> what happened to the trial."""
-PART = r"[\N{MINUS SIGN}-]?\d[\d\N{NARROW NO-BREAK SPACE}]*(\.\d+)?(e[+\N{MINUS SIGN}-]?\d+)?"
+PART = r"[\N{MINUS SIGN}-]?\d[\d\N{NARROW NO-BREAK SPACE}]*(\.\d+)?(×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"
 NUMBER = re.compile(rf"{PART}( ?± ?{PART})?")
 """A number, perhaps with its error. A text of digits and hyphens, such as 1268824-69-6, is not a number."""
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
-MAX_UNBROKEN = 11
-"""The maximum length of a word that is not broken on paper, unless its table would be too wide."""
 MAX_WORKERS = 6
 """The maximum number of workers that a summary names."""
 REASONS = {
@@ -70,7 +68,7 @@ class Headline(NamedTuple):
     """With its unit."""
     where: str
     """The trial and, if its point was repeated, what the value is the mean of; or that the value is expected."""
-    conditions: list[str]
+    conditions: list[tuple[str, str]]
     """The name and the value of each parameter."""
     is_doubted: bool = False
     """Whether the other results contradict the value."""
@@ -146,10 +144,11 @@ def expectation(report: StudyReport) -> str:
     return f"expected by the model{' now, in the latest context' if report.is_now else ''}"
 
 
-def _conditions(study: answers.Study, point: answers.Parameters) -> list[str]:
+def _conditions(study: answers.Study, point: answers.Parameters) -> list[tuple[str, str]]:
+    """Return the parameters of a point with their values and units."""
     point = wording.as_shown(study, point)
     return [
-        f"{each.label or each.name} {wording.setting_in_unit(each, point[each.name])}"
+        (each.label or each.name, wording.setting_in_unit(each, point[each.name]))
         for each in study.parameters
         if each.name in point
     ]
@@ -275,14 +274,15 @@ def is_number(cell: str) -> bool:
     return NUMBER.fullmatch(cell) is not None
 
 
+def has_numbers(rows: list[list[str]], column: int) -> bool:
+    """Return whether a column has numbers only, at least one."""
+    known = [row[column] for row in rows if row[column] not in ("", UNKNOWN)]
+    return bool(known) and all(map(is_number, known))
+
+
 def is_moment(cell: str) -> bool:
     """Return whether a cell is a time, which has no line break."""
     return MOMENT.fullmatch(cell) is not None
-
-
-def has_long_word(cell: str) -> bool:
-    """Return whether a cell has a word that may be broken, so that its table fits on paper."""
-    return any(len(word) > MAX_UNBROKEN for word in cell.split())
 
 
 def _when(line: Line) -> datetime | None:

@@ -10,15 +10,14 @@ from collections.abc import Mapping, Sequence
 from adabkb_service.contract.answers import Study
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.operations.words import wording
-from adabkb_service.operations.words.values_in_words import LARGE, figure
+from adabkb_service.operations.words.values_in_words import LARGE, MINUS, SPACE, TIMES, figure, fixed
 
 MAX_DIGITS = 5
 """The numbers of a column get the same number of decimals only if none of them then has more digits than this."""
 FEWEST = 3
 """The minimum number of digits of a number that is rounded to the decimals of its column."""
-MINUS, SPACE = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
 NUMBER = re.compile(r"(?P<whole>[\N{MINUS SIGN}-]?\d[\d\N{NARROW NO-BREAK SPACE}]*)(\.(?P<decimals>\d+))?")
-EXPONENT = re.compile(r"[\N{MINUS SIGN}-]?\d.*e.*")
+EXPONENT = re.compile(rf"[{MINUS}-]?\d.*(e|{TIMES}).*")
 
 
 def results(study: Study, name: str | None, values: Sequence[float | None]) -> list[str]:
@@ -35,7 +34,7 @@ def errors(values: Sequence[float | None]) -> list[str]:
     places = max((1 - math.floor(math.log10(value)) for value in known if value > 0.0), default=0)
     if places > MAX_DIGITS or max(known, default=0.0) >= LARGE:
         return ["" if value is None else figure(value, 2) for value in values]
-    return ["" if value is None else _fixed(value, max(places, 0)) for value in values]
+    return ["" if value is None else fixed(value, max(places, 0)) for value in values]
 
 
 def parameter_values(parameter: Parameter, points: Sequence[Mapping[str, object]]) -> list[str | None]:
@@ -91,12 +90,8 @@ def _with_decimals(text: str, decimals: int) -> str:
         return text
     known = found["decimals"] or ""
     if len(known) > decimals:
-        return _fixed(_number(text), decimals)
+        return fixed(_number(text), decimals)
     return f"{found['whole']}.{known.ljust(decimals, '0')}" if decimals else found["whole"]
-
-
-def _fixed(value: float, decimals: int) -> str:
-    return f"{value:,.{decimals}f}".replace(",", SPACE).replace("-", MINUS)
 
 
 def _number(text: str) -> float:

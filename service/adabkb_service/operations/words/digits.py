@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from adabkb_service.contract.quantities import UNNAMED, Quantity, in_points, plus_minus, with_unit
 from adabkb_service.engine.wording import decimals
-from adabkb_service.operations.words.values_in_words import MINUS, exponential, figure
+from adabkb_service.operations.words.values_in_words import LARGE, exponential, figure, fixed
 
-LARGEST, MAX_PLACES = 1e15, 6
-"""A number is written with an exponent if its size is at least the first of these, or if it needs more decimals than
-the second."""
+MAX_PLACES = 6
+"""A number is written with a power of ten if it needs more decimals than this, or if its size is at least ``LARGE``."""
+MAX_DIGITS = 15
+"""The maximum number of significant digits."""
 DIGITS_OF_MEAN = 4
 FEWEST = 3
 """The minimum number of significant digits of a result, unless the results have fewer decimals."""
@@ -132,6 +133,8 @@ def _places(value: float, digits: int) -> int:
 
 
 def _written(value: float, places: int) -> str:
-    if abs(value) >= LARGEST or (value and places > MAX_PLACES):
+    if value and places > MAX_PLACES:
         return exponential(value, FEWEST)
-    return f"{round(value, places) + 0.0:.{max(places, 0)}f}".replace("-", MINUS)  # -0.0 becomes 0.0
+    if abs(value) >= LARGE:
+        return exponential(value, min(max(1 + places + math.floor(math.log10(abs(value))), 1), MAX_DIGITS))
+    return fixed(round(value, places) + 0.0, max(places, 0))  # -0.0 becomes 0.0

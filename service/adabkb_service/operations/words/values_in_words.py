@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-MINUS = "\N{MINUS SIGN}"
+MINUS, SPACE = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
+TIMES = "\N{MULTIPLICATION SIGN}10"
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+LOWERED = {raised: chr(plain) for plain, raised in RAISED.items()}
 LARGE, SMALL = 1e6, 1e-4
-"""A number is written with an exponent if its size is at least the first of these, or below the second."""
+"""A number is written with a power of ten if its size is at least the first of these, or below the second."""
 
 
 def figure(value: float | None, digits: int = 5) -> str:
@@ -18,12 +21,15 @@ def figure(value: float | None, digits: int = 5) -> str:
         return "–"
     size = abs(value)
     if isinstance(value, int) or (value.is_integer() and size < LARGE):
-        text = f"{int(value):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
-    elif size >= LARGE or size < SMALL:
-        text = exponential(value, digits)
-    else:
-        text = f"{float(f'{value:.{digits}g}')!r}".removesuffix(".0")
-    return text.replace("-", MINUS)
+        return fixed(int(value), 0)
+    if size >= LARGE or size < SMALL:
+        return exponential(value, digits)
+    return f"{float(f'{value:.{digits}g}'):,}".removesuffix(".0").replace(",", SPACE).replace("-", MINUS)
+
+
+def fixed(value: float, places: int) -> str:
+    """Format a number with this many decimals; its thousands are apart."""
+    return f"{value:,.{places}f}".replace(",", SPACE).replace("-", MINUS)
 
 
 def size(count: int) -> str:
@@ -35,9 +41,17 @@ def size(count: int) -> str:
 
 
 def exponential(value: float, digits: int) -> str:
-    """Format a number with an exponent, with up to ``digits`` significant digits."""
+    """Format a number with a power of ten, with up to ``digits`` significant digits."""
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
-    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent):+d}".replace("-", MINUS)
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa.replace('-', MINUS)}{TIMES}{str(int(exponent)).translate(RAISED)}"
+
+
+def as_typed(text: str) -> str:
+    """Return a formatted number as a user would type it."""
+    mantissa, times, exponent = text.replace(MINUS, "-").replace(SPACE, "").partition(TIMES)
+    return f"{mantissa}e{exponent.translate(LOWERED)}" if times else mantissa
 
 
 def shown(value: Any) -> str:

@@ -20,7 +20,7 @@ from adabkb_service.engine.answers import INTERVAL
 from adabkb_service.operations.words import digits
 from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.reasons import LATE, of_event
-from adabkb_service.operations.words.values_in_words import figure, shown
+from adabkb_service.operations.words.values_in_words import as_typed, figure, fixed, shown
 from adabkb_service.storage.overview import ListedStudy
 from adabkb_service.storage.result_table import NOT_IN_PATHS, AtPoint, Repeats
 from adabkb_service.storage.rows import UNFINISHED, TrialRow
@@ -78,6 +78,8 @@ FINAL = ("budget", "exhausted", "no_gain", "gain_unlikely")
 """The reasons for which a study issues no more new points while it has unfinished trials."""
 IDLE = "No trial is running."
 """The sentence about a study that has results and no running trial. Pages leave it out."""
+RESULTS_PER_PARAMETER = 3
+"""About how many results the model needs for each parameter. The engine, which takes long to load, has the number."""
 FINEST = 15
 """The maximum number of decimals of a prediction. The number depends on its standard deviation."""
 FEW_DIGITS = 4
@@ -300,6 +302,16 @@ def best_listed(study: ListedStudy, repeated: Repeats | None = None) -> str:
     return _number(known, None) if study.best is None else written(known, study.best)
 
 
+def may_recommend(study: Study) -> bool:
+    """Return whether the model probably recommends a point: it has enough results for the parameters that vary. The
+    model itself may need fewer, as in a small space."""
+    if study.best is None or not study.algorithm.has_model or context(study):
+        return False
+    varying = sum(each.kind != "fixed" for each in study.parameters)
+    is_auto = isinstance(study.algorithm, AutoProfile)
+    return study.counts.observations >= (RESULTS_PER_PARAMETER * (varying + 1) if is_auto else 1)
+
+
 def written(known: Quantity, value: float | None) -> str:
     """Format a number of a quantity with its unit."""
     return with_unit(_number(known, value), known.unit)
@@ -362,7 +374,7 @@ def is_rounded(parameter: Parameter, value: object) -> bool:
 
 def typed_setting(parameter: Parameter, value: object) -> str:
     """Format a value of a parameter as a user would type it, with the digits of ``setting``."""
-    return setting(parameter, value).replace("\N{MINUS SIGN}", "-").replace("\N{NARROW NO-BREAK SPACE}", "")
+    return as_typed(setting(parameter, value))
 
 
 def setting_in_unit(parameter: Parameter, value: object) -> str:
@@ -576,7 +588,7 @@ def condition(parameter: Parameter) -> str:
 def _number(known: Quantity, value: float | None) -> str:
     if known.digits is None or value is None:
         return figure(value)
-    return f"{value:.{known.digits}f}".replace("-", "\N{MINUS SIGN}")
+    return fixed(value, known.digits)
 
 
 def _enumerated(names: Sequence[str]) -> str:

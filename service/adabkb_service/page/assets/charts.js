@@ -107,6 +107,7 @@ export function common(ink) {
   };
 }
 
+const AXIS_DIGITS = 7; // maximum number of significant digits
 const LEGEND_LINE = 24; // height of a line, in pixels
 const LEGEND_LETTER = 6.8; // average width of a letter, in pixels
 const LEGEND_MARK = 40; // width of a mark with its gaps, in pixels
@@ -121,6 +122,28 @@ export function roomForLegend(chart, names) {
   return LEGEND_LINE * Math.floor(needed / width);
 }
 
+const MIN_PLOT = 160; // height between the axes, in pixels
+const BELOW_AXIS = 22; // height of the labels of an axis, in pixels
+
+/** The height in pixels of a chart whose grid needs more than the usual one; undefined if the usual one is enough.
+ * @param {string} chart
+ * @param {{ top: number, bottom: number }} grid without the labels of its axis
+ */
+export function heightAround(chart, { top, bottom }) {
+  const plot = one(byId(chart, HTMLElement), ".plot", HTMLElement);
+  const { height } = plot.style; // of the last drawing
+  plot.style.height = "";
+  const usual = Number.parseFloat(getComputedStyle(plot).height);
+  plot.style.height = height;
+  const needed = top + MIN_PLOT + BELOW_AXIS + bottom;
+  return needed > usual ? needed : undefined;
+}
+
+/** A number at an axis.
+ * @param {number} at
+ */
+const tick = (at) => figure(at, AXIS_DIGITS);
+
 /** An axis of plain numbers.
  * @param {Colours} ink
  * @param {ChartOption} [more]
@@ -129,7 +152,7 @@ export function roomForLegend(chart, names) {
 export function numbers(ink, more = {}) {
   return {
     type: "value",
-    axisLabel: { color: ink.muted, hideOverlap: true },
+    axisLabel: { color: ink.muted, hideOverlap: true, formatter: tick },
     axisLine: { onZero: false, lineStyle: { color: ink.line } },
     splitLine: { lineStyle: { color: ink.line, opacity: 0.6 } },
     nameTextStyle: { color: ink.muted },

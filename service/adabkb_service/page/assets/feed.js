@@ -1,6 +1,6 @@
 // The events of a study in words, as they happen.
 
-import { byId, dataOf } from "./elements.js";
+import { byId, dataOf, made } from "./elements.js";
 import { notices } from "./notices.js";
 import { listen } from "./stream.js";
 import { counted, figure, inLargestUnit, inUnit, measured, shown, tellTimes } from "./words.js";
@@ -256,9 +256,11 @@ function line(event, data, quantities) {
     const link = document.createElement("a");
     link.href = data.trialPage(event.trial);
     link.textContent = `Trial ${event.trial}`;
-    item.append(link, ` ${told}`);
+    item.append(link, " ", made("bdi", {}, told));
   } else {
-    item.append(event.kind === "observed" ? `A user's own result: ${result(event.payload, quantities)}` : told);
+    item.append(
+      made("bdi", {}, event.kind === "observed" ? `A user's own result: ${result(event.payload, quantities)}` : told),
+    );
   }
   item.dataset.told = item.textContent;
   const time = document.createElement("time");

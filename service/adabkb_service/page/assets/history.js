@@ -1,6 +1,6 @@
 // The results in order, the best so far, what the model recommends, and how much better a point may still be.
 
-import { Chart, colours, common, numbers, roomForLegend } from "./charts.js";
+import { Chart, colours, common, heightAround, numbers, roomForLegend } from "./charts.js";
 import { byId, dataOf } from "./elements.js";
 import { Order } from "./order.js";
 import { conditions } from "./scale.js";
@@ -162,6 +162,7 @@ export function historyChart(data) {
     ]);
     return {
       option,
+      height: heightAround("history", option.grid),
       header,
       rows,
       said: said(study, history, records, density, lost.length, possible(study, recommendation)),

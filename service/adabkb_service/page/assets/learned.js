@@ -21,6 +21,8 @@ const USUAL_HEIGHT = 304; // maximum height of a plane that needs no more than o
 const MIN_PLANE = 180; // minimum height of a plane above rotated names, in pixels
 const [ABOVE_PLANE, BELOW_PLANE] = [30, 62]; // pixels
 const MAX_NAMED = 8; // maximum number of conditions in a sentence
+/** A grid that leaves room for the labels that are drawn. */
+const OUTER = { outerBoundsMode: "same", outerBoundsContain: "axisLabel" };
 const CHARACTER = 7; // approximate width of a character, in pixels
 const MAX_POINTS = 12; // maximum number of points of a slice; more points are drawn as a line
 const MAX_BARS = 20;
@@ -607,7 +609,8 @@ export function plane(x, y, ink) {
   return {
     ...common(ink),
     legend: { show: false },
-    grid: { left: 8, right: 16, top: ABOVE_PLANE, bottom: BELOW_PLANE, containLabel: true },
+    // containLabel would measure the labels of other places than those of the parts
+    grid: { ...OUTER, left: 8, right: 16, top: ABOVE_PLANE, bottom: BELOW_PLANE },
     xAxis: across(x, ink, byId("study", HTMLElement).clientWidth - BESIDE),
     yAxis: { ...y.axis(ink), nameTextStyle: { color: ink.ink, align: "left" } },
   };

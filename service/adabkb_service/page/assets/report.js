@@ -2,12 +2,15 @@
 // is busy, a chart waits for its turn.
 
 import { StudyData } from "./data.js";
-import { byId, dataOf, every, holder } from "./elements.js";
+import { byId, dataOf } from "./elements.js";
+import { toPaper } from "./paper.js";
 import { chartsOf } from "./study-charts.js";
 
 const report = byId("study", HTMLElement);
 const button = byId("print", HTMLButtonElement);
 
+const SHEET = 700; // width of a printed table, in pixels
+const MAX_SUMMARY = 1700; // height of a summary on the screen that has room on a sheet, in pixels
 const BUSY = "The server is busy. This chart waits for its turn.";
 const PAUSE_MILLISECONDS = 2000;
 const MAX_MILLISECONDS = 300_000;
@@ -15,12 +18,7 @@ const MAX_MILLISECONDS = 300_000;
 const charts = await chartsOf(new StudyData(dataOf(report, "study")));
 const label = button.textContent ?? "";
 
-// Long words of a table that is too wide for the paper are broken there.
-for (const table of every(report, ".list", HTMLElement)) {
-  table.classList.add("measured");
-  table.classList.toggle("tight", table.offsetWidth > holder(table, ".scroll", HTMLElement).clientWidth);
-  table.classList.remove("measured");
-}
+toPaper(report, SHEET);
 
 /** Draw a chart. If the server is busy, try again for some minutes.
  * @param {import("./charts.js").Chart} chart
@@ -56,6 +54,8 @@ async function answered() {
 }
 
 await draw();
+const summary = byId("first-page", HTMLElement);
+summary.classList.toggle("tall", summary.offsetHeight > MAX_SUMMARY);
 byId("chooser", HTMLElement).addEventListener("change", draw);
 button.addEventListener("click", () => print());
 button.disabled = false;

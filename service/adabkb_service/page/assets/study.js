@@ -16,7 +16,18 @@ import { asShown, Scale } from "./scale.js";
 import { chartsOf } from "./study-charts.js";
 import { say } from "./toasts.js";
 import { takeWords } from "./wording.js";
-import { between, counted, difference, expected, figure, inUnit, meanOf, measured, ofInterval } from "./words.js";
+import {
+  between,
+  counted,
+  difference,
+  expected,
+  figure,
+  inUnit,
+  meanOf,
+  measured,
+  ofInterval,
+  usualDecimals,
+} from "./words.js";
 
 const SETTLE_MILLISECONDS = 600;
 const PHONE = "(max-width: 40rem)";
@@ -58,6 +69,7 @@ async function tellRecommended(model, observed) {
   told.hidden = !model || !(model.std > 0) || (!isNow && data.context !== undefined);
   if (!model || told.hidden) return;
   const isSame = JSON.stringify(model.parameters) === JSON.stringify(observed?.parameters);
+  delete told.dataset.reserved;
   told.dataset.same = String(isSame);
   const [number, ...rest] = expected(ofInterval(model, algorithm), plain("value")).split(" (");
   const unit = quantities.value?.unit;
@@ -72,6 +84,12 @@ async function tellRecommended(model, observed) {
   );
 }
 
+/** Without the model, only the measured point is shown, or what is known already. */
+function leaveOut() {
+  const told = ifThere("recommended-now", HTMLElement);
+  if (told && "reserved" in told.dataset) told.hidden = true;
+}
+
 /** A point in one line: each parameter with its value and unit.
  * @param {Point} point
  */
@@ -81,7 +99,10 @@ function conditionsOf(point) {
     .filter(({ name }) => name in point)
     .flatMap((each) => {
       const value = inUnit(scales.get(each.name)?.setting(rounded[each.name]) ?? "–", each.unit);
-      return [made("span", {}, `${each.label || each.name} `, made("b", {}, value)), " "];
+      return [
+        made("span", {}, made("bdi", {}, each.label || each.name), " ", made("b", {}, made("bdi", {}, value))),
+        " ",
+      ];
     });
   return made("span", { className: "conditions" }, ...pairs);
 }
@@ -96,6 +117,13 @@ async function tellRepeated(cell) {
     cell.textContent =
       `mean ${meanOf(repeated.mean, plain("value"))} of ${repeated.count}; ` +
       `the best is ${measured(best.value, plain("value"))}`;
+}
+
+/** Read how many decimals the results have, so that predictions have about as many as in the sentences. */
+async function readDecimals() {
+  if (data.shown()) return; // the results are those of a metric
+  const { results } = await data.history().catch(() => ({ results: [] }));
+  if (results.length) decimals = usualDecimals(results.map(({ value }) => value));
 }
 
 /** Write the recommended point next to the best observed one. */
@@ -118,7 +146,8 @@ async function recommend() {
     const change = row.querySelector("[data-by=change]"); // there if the study has a baseline
     if (change) change.textContent = gainOf(model?.changes, name);
   }
-  tellRecommended(model, observed).catch(() => {}); // without the model, only the measured one is shown
+  await readDecimals();
+  tellRecommended(model, observed).catch(leaveOut);
   const value = one(table, "[data-value]", HTMLElement);
   write(value, model ? mean(model, "value") : "–", measured(observed?.value, plain("value")));
   tellRepeated(one(value, "[data-by=observed]", HTMLElement)).catch(() => {}); // without the model, it stays as it is
@@ -142,10 +171,14 @@ async function recommend() {
 const study = await data.study();
 const { quantities = {}, parameters, algorithm } = study;
 const scales = new Map(parameters.map((each) => [each.name, new Scale(each)]));
+/** The decimals that results of the objective usually have; undefined before they are known.
+ * @type {number | undefined}
+ */
+let decimals;
 /** A quantity without its unit, which the head of the row has.
  * @param {string} name
  */
-const plain = (name) => ({ digits: quantities[name]?.digits });
+const plain = (name) => ({ digits: quantities[name]?.digits, ...(name === "value" ? { decimals } : {}) });
 /** A predicted mean with its own uncertainty, which is less than that of a single result.
  * @param {{ mean: number, std: number, lcb?: number, ucb?: number }} predicted
  * @param {string} name
@@ -153,7 +186,7 @@ const plain = (name) => ({ digits: quantities[name]?.digits });
 const mean = (predicted, name) => expected(ofInterval(predicted, algorithm), plain(name));
 const hasSeveral = document.getElementById("front") !== null; // objectives
 /** Update the best point, or the best compromises; an error is shown at the top of the page. */
-const best = () => (hasSeveral ? listCompromises(data) : recommend()).catch(() => {});
+const best = () => (hasSeveral ? listCompromises(data) : recommend()).catch(leaveOut);
 // On a phone, the charts of what was learned are folded, since each fills a screen.
 if (matchMedia(PHONE).matches) for (const each of every(page, ".folds", HTMLDetailsElement)) each.open = false;
 const charts = await chartsOf(data);

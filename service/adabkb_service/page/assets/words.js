@@ -4,29 +4,39 @@ import { every } from "./elements.js";
 
 const [LARGE, SMALL] = [1e6, 1e-4];
 const [NO_BREAK, NARROW] = ["\u00a0", "\u202f"];
+const TIMES = "×10";
+/** @type {Record<string, string>} */
+const RAISED = Object.fromEntries([..."-0123456789"].map((sign, i) => [sign, [..."⁻⁰¹²³⁴⁵⁶⁷⁸⁹"][i]]));
+const LOWERED = Object.fromEntries(Object.entries(RAISED).map(([sign, raised]) => [raised, sign]));
+const POWER = /×10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)$/;
 
 /** A number with a useful number of digits, as the server's `figure` writes it.
  * @param {number | null | undefined} value
  */
 export function figure(value, digits = 5) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-  return written(value, digits).replaceAll("-", "−");
+  const size = Math.abs(value);
+  if (Number.isInteger(value) && size < LARGE) return grouped(String(value + 0));
+  if (size >= LARGE || size < SMALL) return exponential(value, digits);
+  return grouped(String(Number(value.toPrecision(digits))));
 }
 
-/** @param {number} value
+/** A written number with its thousands apart and a minus sign.
+ * @param {string} text without an exponent
+ */
+function grouped(text) {
+  const [whole, ...decimals] = text.replace("-", "−").split(".");
+  return [whole.replace(/\B(?=(\d{3})+$)/g, NARROW), ...decimals].join(".");
+}
+
+/** A number with a power of ten, with up to this many significant digits.
+ * @param {number} value
  * @param {number} digits
  */
-function written(value, digits) {
-  const size = Math.abs(value);
-  if (Number.isInteger(value) && size < LARGE) return grouped(value);
-  if (size >= LARGE || size < SMALL) return Number(value.toPrecision(digits)).toExponential();
-  return String(Number(value.toPrecision(digits)));
+function exponential(value, digits) {
+  const [mantissa, exponent] = Number(value.toPrecision(digits)).toExponential().split("e");
+  return `${mantissa.replace("-", "−")}${TIMES}${[...String(Number(exponent))].map((sign) => RAISED[sign]).join("")}`;
 }
-
-/** A whole number with its thousands apart.
- * @param {number} whole
- */
-const grouped = (whole) => String(whole + 0).replace(/\B(?=(\d{3})+$)/g, NARROW);
 
 /** A difference or a deviation with two significant digits, as the server's `difference` writes it.
  * @param {number} value
@@ -34,8 +44,7 @@ const grouped = (whole) => String(whole + 0).replace(/\B(?=(\d{3})+$)/g, NARROW)
 export function difference(value) {
   if (value === 0) return "0";
   const places = 1 - Math.floor(Math.log10(Math.abs(value)));
-  if (Math.abs(value) >= 1e15 || places > 6) return Number(value.toPrecision(3)).toExponential().replaceAll("-", "−");
-  return (places >= 0 ? value.toFixed(places) : String(Number(value.toPrecision(2)))).replace("-", "−");
+  return places > MAX_EXACT ? exponential(value, FEWEST) : fixed(value, places);
 }
 
 /** A difference of a quantity with its unit: of percentages in percentage points, as the server's `in_points` does.
@@ -105,6 +114,7 @@ export function numeral(text) {
   const plain = text
     .trim()
     .replaceAll("−", "-")
+    .replace(POWER, (_, power) => `e${[...power].map((sign) => LOWERED[sign]).join("")}`)
     .replace(/(?<=\d)[\s'’](?=\d{3}(?!\d))/g, "")
     .replace(/^([^.,]*),([^.,]*)$/, "$1.$2");
   return NUMERAL.test(plain) ? Number(plain) : NaN;
@@ -121,19 +131,26 @@ export function bareNumber(text, unit) {
 }
 
 const MAX_PLACES = 15; // maximum decimals of a prediction, whose standard deviation has two digits
+const MAX_EXACT = 6; // maximum decimals of a difference
 
-/** A number with this many digits after the point; if negative, that many zeros before the point.
+/** A number with this many digits after the point; if negative, that many zeros before the point. If it is large, it
+ * has a power of ten and as many significant digits.
  * @param {number} value
  * @param {number} places
  */
 function fixed(value, places) {
+  if (Math.abs(value) >= LARGE)
+    return exponential(value, Math.min(Math.max(1 + places + Math.floor(Math.log10(Math.abs(value))), 1), MAX_PLACES));
   const size = 10 ** -places;
   const rounded = places < 0 ? Math.round(value / size) * size : value;
-  return rounded
-    .toFixed(Math.max(places, 0))
-    .replace(/^-(?=[0.]*$)/, "")
-    .replace("-", "−");
+  return exact(rounded, Math.max(places, 0));
 }
+
+/** A number with this many decimals, however large it is.
+ * @param {number} value
+ * @param {number} places
+ */
+const exact = (value, places) => grouped(value.toFixed(places).replace(/^-(?=[0.]*$)/, ""));
 
 /** A number of a quantity with its unit: with the digits that the study asks for, by default five.
  * @param {number | null | undefined} value
@@ -142,7 +159,7 @@ function fixed(value, places) {
 export function measured(value, { digits, unit } = {}) {
   if (value === null || value === undefined || digits === undefined)
     return inUnit(figure(value), value == null ? "" : unit);
-  return inUnit(fixed(value, digits), unit);
+  return inUnit(exact(value, digits), unit);
 }
 
 const [MAX_DIGITS, FEWEST] = [5, 3]; // maximum digits of a number in a column; minimum digits of a rounded one
@@ -154,7 +171,7 @@ const [MAX_DIGITS, FEWEST] = [5, 3]; // maximum digits of a number in a column; 
  */
 export function column(values, { digits } = {}) {
   const texts = values.map((value) => measured(value, { digits }));
-  if (digits !== undefined || texts.some((text) => text.includes("e"))) return texts;
+  if (digits !== undefined || texts.some((text) => text.includes(TIMES))) return texts;
   const parts = texts.map((text) => text.split("."));
   const size = (/** @type {string} */ text) => text.replace(/\D/g, "").length;
   const most = Math.max(0, ...parts.map(([, decimals = ""]) => decimals.length));
@@ -170,6 +187,25 @@ export function column(values, { digits } = {}) {
   });
 }
 
+const RARE = 2; // results of which all decimals count
+
+/** The largest number of decimals that more than a tenth of the results have, as the server's `_usual_decimals`.
+ * @param {number[]} values
+ */
+export function usualDecimals(values) {
+  const ranked = values.map((value) => decimalsOf(value)).sort((a, b) => b - a);
+  return ranked[ranked.length > RARE ? Math.max(1, Math.floor(ranked.length / 10)) : 0] ?? 0;
+}
+
+/** The number of decimals; of a whole number one, as in 3.0.
+ * @param {number} value
+ */
+function decimalsOf(value) {
+  if (Number.isInteger(value)) return Number(!String(value).includes("e"));
+  const [mantissa, exponent = "0"] = String(value).split("e");
+  return Math.max((mantissa.split(".")[1] ?? "").length - Number(exponent), 0);
+}
+
 /** A mean with its standard deviation, which has two digits; both have the same number of decimals, at most one more
  * than the quantity.
  * @param {number} mean
@@ -179,8 +215,7 @@ export function column(values, { digits } = {}) {
 export function plusMinus(mean, std, quantity = {}) {
   if (!std || !(std > 0)) return measured(mean, quantity);
   const places = Math.min(placesOf(std), (quantity.digits ?? MAX_PLACES) + 1);
-  const isExtreme = places > MAX_PLACES || Math.abs(mean) >= 1e15;
-  const told = isExtreme ? [figure(mean, 8), figure(std, 2)] : [fixed(mean, places), fixed(std, places)];
+  const told = places > MAX_PLACES ? [figure(mean, 8), figure(std, 2)] : [fixed(mean, places), fixed(std, places)];
   return inUnit(told.join(`${NO_BREAK}±${NO_BREAK}`), quantity.unit);
 }
 
@@ -189,16 +224,16 @@ export function plusMinus(mean, std, quantity = {}) {
  */
 const placesOf = (error) => 1 - Math.floor(Math.log10(error));
 
-/** A number with two digits of a difference or a deviation, at most the digits that the study asks for; without its
- * unit.
+/** A number with two digits of a difference or a deviation, at most the digits that the study asks for, or one decimal
+ * more than the results usually have; without its unit.
  * @param {number} value
  * @param {number} error
  * @param {Quantity} quantity
  */
-function beside(value, error, { digits }) {
+function beside(value, error, { digits, decimals }) {
   if (!(error > 0)) return measured(value, { digits });
-  const places = Math.min(placesOf(error), digits ?? MAX_PLACES + 1);
-  return places > MAX_PLACES || Math.abs(value) >= 1e15 ? figure(value, 8) : fixed(value, places);
+  const places = Math.min(placesOf(error), digits ?? (decimals === undefined ? MAX_PLACES + 1 : decimals + 1));
+  return places > MAX_PLACES ? figure(value, 8) : fixed(value, places);
 }
 
 /** A number with the decimals that a difference or a deviation has with two digits.
@@ -267,13 +302,13 @@ export function inLargestUnit(seconds) {
  * @param {number} count
  * @param {string} thing
  */
-export const counted = (count, thing) => `${grouped(count)} ${thing}${count === 1 ? "" : "s"}`;
+export const counted = (count, thing) => `${grouped(String(count))} ${thing}${count === 1 ? "" : "s"}`;
 
 /** How many of the results a chart draws; empty if it draws all of them.
  * @param {{ isThinned: boolean, drawn: unknown[], count: number }} history
  */
 export const sampleOf = ({ isThinned, drawn, count }) =>
-  isThinned ? `${grouped(drawn.length)} of ${counted(count, "result")} drawn, chosen at random` : "";
+  isThinned ? `${grouped(String(drawn.length))} of ${counted(count, "result")} drawn, chosen at random` : "";
 
 /** A result by the number of its trial or, without a trial, by its own.
  * @param {{ trial: number | null, seq: number }} result
@@ -343,6 +378,7 @@ export function shown(value) {
 }
 
 const clock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const minutes = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
 /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
@@ -377,7 +413,7 @@ export function tellTimes(element) {
     const told = isNear ? fromNow(time.dateTime) : atClock(time.dateTime);
     if (time.textContent !== told) time.textContent = told;
     time.title = zoned.format(new Date(time.dateTime));
-    time.dataset.at = atClock(time.dateTime); // for paper
+    time.dataset.at = minutes.format(new Date(time.dateTime)); // for paper
   }
 }
 
