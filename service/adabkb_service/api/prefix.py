@@ -22,7 +22,7 @@ class PrefixMiddleware:
             scope["root_path"] = self._prefix
             if own_path(scope) == scope["path"]:
                 scope["path"] = self._prefix + scope["path"]
-                scope["raw_path"] = self._prefix.encode() + scope["raw_path"]
+                scope["raw_path"] = self._prefix.encode() + scope.get("raw_path", b"")
         await self._app(scope, receive, send)
 
 

@@ -253,7 +253,7 @@ def queue(server: Server, study: StudyId, parameters: Point, plate: OwnPlate = N
     adabkb trial queue coupling temperature=80 ligand=XPhos --plate new
     """
     trial = server.document(StudyCalls(study).queue(parse_point(parameters), plate=plate))
-    told = f"Trial {trial['number']} is {trial['state']}{_on_plate(trial)}: {point(trial['parameters'])}"
+    told = f"Trial {trial['number']} is {trial['state']}{_on_plate(trial)}: {exact_point(trial['parameters'])}"
     show(trial, told, as_json=as_json)
 
 
@@ -276,7 +276,7 @@ def repeat(
     queued = [each["number"] for each in answer["trials"]]
     first = answer["trials"][0]
     which = f"Trial {queued[0]} is" if len(queued) == 1 else f"Trials {queued[0]} to {queued[-1]} are"
-    show(answer, f"{which} {first['state']}{_on_plate(first)}: {point(first['parameters'])}", as_json=as_json)
+    show(answer, f"{which} {first['state']}{_on_plate(first)}: {exact_point(first['parameters'])}", as_json=as_json)
 
 
 def release(
@@ -410,7 +410,7 @@ def why(server: Server, study: StudyId, trial: TrialNumber, as_json: AsJson = Fa
     """
     answer = server.document(StudyCalls(study).why(trial))
     found = answer["trial"]
-    lines = [f"Trial {trial} is {found['state']}, at {point(found['parameters'])}."]
+    lines = [f"Trial {trial} is {found['state']}, at {exact_point(found['parameters'])}."]
     lines += _reasons(found["origin"], answer["decision"])
     lines += [f"  {event['created_at'][:19]}Z  {event['in_words']}" for event in answer["events"]]
     show(answer, "\n".join(lines), as_json=as_json)

@@ -43,8 +43,8 @@ def report(study_id: str, number: int, body: Bodies, key: Key | None = None) -> 
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
-        Invalid: a step is too large, or smaller than the one reported before, a cost is missing or not allowed, or the
-            attempt has too many reports.
+        Invalid: a step is too large, or smaller than the one reported before; a cost or a measured value is missing
+            or not allowed; or the attempt has too many reports.
         ReportConflict: the attempt has reported another value at this step.
         TrialFinished: the trial is completed, failed or withdrawn, and a report is new.
         LeaseLost: the attempt has lost its lease, or has exceeded the maximum run time.

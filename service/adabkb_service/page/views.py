@@ -449,7 +449,7 @@ async def get_density(
 @data.get("/studies/{study_id}/progress.json")
 @needs("read")
 async def get_progress(request: Request, study_id: StudyId, overview: OverviewDep) -> Response:
-    """The best so far, for the chart that compares studies, and the cursor of the next event."""
+    """What a comparison shows of a study's results (``Overview.progress``), and the cursor of the next event."""
 
     def read() -> dict[str, Any]:
         found = overview.progress(study_id)

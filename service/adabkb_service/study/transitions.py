@@ -318,7 +318,7 @@ def _edited(rows: Rows, event: EventRow) -> Columns:
     definition = edited(rows.study.definition, event.payload)
     rows.study = replace(rows.study, definition=definition)  # the definition decides which results count
     changed = {**_recounted(rows), "model": {**INITIAL_MODEL_STATS, "rests_on": event.seq}}
-    return changed | (_plate_closed(rows, event) if event.payload.get("closes_plate") else {})
+    return changed | (_plate_closed(rows, event) if event.payload.get("closes_plate", True) else {})
 
 
 def _plate_closed(rows: Rows, _: EventRow) -> Columns:

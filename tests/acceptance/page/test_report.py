@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import httpx
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, ViewportSize, expect
 
 from adabkb_service.api.model_reads import MAX_RUNNING_PER_STUDY, MAX_WAITING_PER_STUDY
 from adabkb_service.operations.model import predict
@@ -25,7 +25,7 @@ from tests.calls import Gate, watching
 from tests.servers import server_on
 from tests.waiting import wait_for
 
-SHEET = {"width": 703, "height": 1031}
+SHEET: ViewportSize = {"width": 703, "height": 1031}
 """A sheet of A4 without its margins, in pixels of CSS."""
 READERS = MAX_RUNNING_PER_STUDY + MAX_WAITING_PER_STUDY + 1
 """More than a server lets read one model at once."""

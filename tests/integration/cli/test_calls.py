@@ -234,7 +234,7 @@ def test_numbers_have_six_digits_except_in_points_to_evaluate(study: Study) -> N
     """As in tables, in Python and in the web interface; ``--json`` has all digits."""
     x, y, value = 1 / 3, 2 / 3, 1234 / 7
     queued = adabkb("trial", "queue", study.id, f"x={x!r}", f"y={y!r}")
-    assert queued == "Trial 1 is queued: x=0.333333 y=0.666667\n"
+    assert queued == f"Trial 1 is queued: x={x!r} y={y!r}\n"
     assert adabkb("trial", "suggest", study.id) == f"trial 1: x={x!r} y={y!r}\n"
     found = "176.286 at x=0.333333 y=0.666667"
     assert adabkb("result", "observe", study.id, "1", repr(value)).endswith(f"best {found}\n")

@@ -206,7 +206,7 @@ class Overview:
         """Return what a comparison shows of the results of a study, without asking the model: the number of results,
         the records (number and value of each result that was better than all before it), the number of events so far,
         whether the best result is doubtful, as far as this is stored, and the number and the mean of the results at its
-        point, if there are several. With several objectives, there are no records.
+        point, if there are several, unless there are very many results. With several objectives, there are no records.
 
         Raises:
             StudyNotFound: the study does not exist.
@@ -214,7 +214,8 @@ class Overview:
         with self._service.database.reading() as connection:
             study = studies.get(connection, study_id)
             records, best = self._records.of(connection, study), render.best(study)
-            at_best = best and result_table.at_best(connection, study.id, best.trial, best.value)
+            is_searched = best is not None and study.observations <= MAX_SOUGHT
+            at_best = result_table.at_best(connection, study.id, best.trial, best.value) if is_searched else None
         is_outlier = bool(records) and records[-1][0] in ((study.model or {}).get("outliers") or ())
         return {
             "count": study.observations,

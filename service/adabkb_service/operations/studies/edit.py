@@ -101,8 +101,8 @@ def edit(
     }
     after = _checked(edited(draft.study.definition, event), list(new), before, rules)
     event["defaults"] = _checked_defaults(after, event["defaults"], new.keys() - before.keys())
-    if plates.closes(draft.study, after.space()):
-        event["closes_plate"] = True
+    if draft.study.plate is not None:
+        event["closes_plate"] = plates.closes(draft.study, after.space())
     draft.record("edited", event)
     withdraw_out_of_space_trials(draft)
 

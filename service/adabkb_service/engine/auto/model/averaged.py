@@ -226,8 +226,8 @@ def prediction(found: Array) -> Prediction:
 
 
 def _quantiles(values: Array, levels: Sequence[float]) -> Array:
-    """Return the quantiles, (q, k), of values (k, n) for probabilities (q,), as ``numpy.quantile`` with the method
-    "hazen", under which the levels of a single member reproduce its quantiles. A sort is ten times as fast."""
+    """Return the quantiles, (q, k), of finite values (k, n) for probabilities (q,), as ``numpy.quantile`` with the
+    method "hazen", under which the levels of a single member reproduce its quantiles. A sort is ten times as fast."""
     ordered, count = np.sort(values, axis=1), values.shape[1]
     found = np.empty((len(levels), len(values)))
     for row, level in enumerate(levels):
