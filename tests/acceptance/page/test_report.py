@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import httpx
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, Route, ViewportSize, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from adabkb_service.api.model_reads import MAX_RUNNING_PER_STUDY, MAX_WAITING_PER_STUDY
 from adabkb_service.operations.model import predict
@@ -25,7 +25,7 @@ from tests.calls import Gate, watching
 from tests.servers import server_on
 from tests.waiting import wait_for
 
-SHEET: ViewportSize = {"width": 703, "height": 1031}
+SHEET = {"width": 703, "height": 1031}
 """A sheet of A4 without its margins, in pixels of CSS."""
 READERS = MAX_RUNNING_PER_STUDY + MAX_WAITING_PER_STUDY + 1
 """More than a server lets read one model at once."""
@@ -342,7 +342,7 @@ def test_the_printed_page_of_a_study_has_its_charts_without_scrolling(
         expect(page.locator(".sheet")).to_have_count(0)
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         page.emulate_media(media="print", color_scheme=scheme)
-        page.set_viewport_size(SHEET)
+        page.set_viewport_size({"width": SHEET["width"], "height": SHEET["height"]})
         for name in charts:
             sheet = page.locator(f"#{name} .sheet")
             expect(sheet).to_be_visible()

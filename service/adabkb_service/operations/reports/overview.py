@@ -214,8 +214,9 @@ class Overview:
         with self._service.database.reading() as connection:
             study = studies.get(connection, study_id)
             records, best = self._records.of(connection, study), render.best(study)
-            is_searched = best is not None and study.observations <= MAX_SOUGHT
-            at_best = result_table.at_best(connection, study.id, best.trial, best.value) if is_searched else None
+            at_best = None
+            if best is not None and study.observations <= MAX_SOUGHT:
+                at_best = result_table.at_best(connection, study.id, best.trial, best.value)
         is_outlier = bool(records) and records[-1][0] in ((study.model or {}).get("outliers") or ())
         return {
             "count": study.observations,
