@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import groupby, product
 from typing import Any, Literal
 
@@ -32,7 +33,9 @@ from adabkb_service.operations.studies import manage
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.operations.studies.read import list_events, list_observations
 from adabkb_service.operations.words.definition_in_words import rules
+from adabkb_service.storage import events
 from adabkb_service.storage.database import Database
+from adabkb_service.study.replay_state import replayed
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition
 from tests.integration.operations.verbs import (
@@ -259,6 +262,19 @@ def test_edit_closes_the_last_plate_only_if_its_shared_values_are_lost(
     assert all(space.admits(trial.parameters) and not space.problems(trial.parameters) for trial in trials)
     evaluate(running, trials)
     assert_log_is_complete(database, clock, running)
+
+
+def test_an_edit_in_a_log_without_the_field_closes_the_plate(database: Database, running: Service) -> None:
+    """Logs of earlier versions: each edit closed the last plate."""
+    create(running, on_plates())
+    evaluate(running, asked(running, 2, fixed=AT_100))
+    change(running, "s", {"noise_std": 0.1})
+    with database.reading() as connection:
+        log = events.page(connection, "s", 0)
+    assert log[-1].payload["closes_plate"] is False
+    older = [replace(each, payload={k: v for k, v in each.payload.items() if k != "closes_plate"}) for each in log]
+    plates = [replayed("s", each).study.plate for each in (log, older)]
+    assert [plate and plate["shared"] for plate in plates] == [{"heat": 100}, None]
 
 
 def test_edit_closes_a_full_plate_that_could_get_a_free_place_later(running: Service) -> None:
