@@ -41,6 +41,28 @@ LISTS = {
 """Settings that are lists -> the pattern of an item, and its description."""
 SECRETS = ("oidc_client_secret",)
 """Settings whose values no message shows."""
+OWN_PATHS = frozenset(
+    [
+        "account",
+        "api",
+        "assets",
+        "compare",
+        "docs",
+        "healthz",
+        "login",
+        "logout",
+        "metrics",
+        "new",
+        "openapi.json",
+        "readyz",
+        "static-offline-docs",
+        "studies",
+        "trash",
+        "v1",
+        "version",
+    ]
+)
+"""First segments of the server's own paths. A prefix cannot begin with one."""
 _PASSWORD = re.compile(r"//.*@", re.DOTALL)
 """User and password in a URL."""
 
@@ -361,6 +383,17 @@ class Settings(BaseSettings):
         for item in listed(value):
             if pattern.fullmatch(item) is None:
                 raise ValueError(f"{item!r} is not valid; give {example}, several with commas between them")
+        return value
+
+    @field_validator("root_path")
+    @classmethod
+    def _check_prefix(cls, value: str) -> str:
+        first = value.split("/")[1] if value else ""
+        if first in OWN_PATHS:
+            raise ValueError(
+                f"the server's own paths begin with /{first}, so a path with and one without the prefix could not be "
+                "told apart; choose another prefix, such as /adabkb"
+            )
         return value
 
     @field_validator("proxies", "webhook_networks")

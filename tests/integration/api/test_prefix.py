@@ -9,7 +9,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from pydantic import ValidationError
+from starlette.routing import Mount, Route
 
+from adabkb_service.app import create_app
+from adabkb_service.settings import OWN_PATHS, Settings
 from tests.servers import ADABKB, server_on
 
 PAGE = {"Accept": "text/html"}
@@ -47,6 +51,15 @@ def test_a_retry_may_take_another_way(database_url: str) -> None:
             for prefix in ("/lab/bo", "")
         ]
         assert answers[0] == answers[1]
+
+
+def test_a_prefix_cannot_begin_like_the_paths_of_the_server(tmp_path: Path) -> None:
+    """Otherwise a path with and one without the prefix could not be told apart."""
+    app = create_app(Settings(database=f"sqlite:///{tmp_path}/a.db", root_path="/v2/api"))
+    assert {route.path.split("/")[1] for route in app.routes if isinstance(route, Route | Mount)} - {""} <= OWN_PATHS
+    for prefix in ("/v1", "/api", "/docs/adabkb"):
+        with pytest.raises(ValidationError, match=r"choose another prefix, such as /adabkb"):
+            Settings(root_path=prefix)
 
 
 def test_the_start_with_a_prefix_prints_no_warning(sqlite_template: Path, tmp_path: Path) -> None:
