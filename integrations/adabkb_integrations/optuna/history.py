@@ -4,7 +4,7 @@ outcome."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
@@ -13,6 +13,7 @@ from adabkb_integrations.model import Position, Result
 from adabkb_integrations.optuna.axes import plain, position
 from adabkb_integrations.optuna.branches import Branch
 from adabkb_integrations.optuna.outcomes import Goals, Outcomes
+from adabkb_integrations.optuna.plates import plate_of
 from adabkb_service.engine.space import Space
 
 SUGGESTED = "adabkb:suggested"
@@ -69,7 +70,7 @@ def history(branch: Branch, space: Space, trials: Iterable[FrozenTrial], goals: 
             if point and trial.state is TrialState.RUNNING:
                 found.pending.append(point)
             elif point:
-                found.results[trial.number] = outcomes.result(point, trial)
+                found.results[trial.number] = replace(outcomes.result(point, trial), plate=plate_of(trial))
             left = 0 if trial.state is TrialState.COMPLETE else left
         elif aimed_at and trial.state is TrialState.RUNNING:
             found.pending.append(aimed_at)

@@ -20,12 +20,14 @@ from adabkb_client import Mixture
 from adabkb_client._values import plain as plain_value
 from adabkb_integrations.beliefs import Belief
 from adabkb_integrations.inprocess.held import has_points
+from adabkb_integrations.inprocess.plates import Plates as Declared
 from adabkb_integrations.model import Array, Model, Promise, one_thread
 from adabkb_integrations.optuna.axes import axis, checked, decoded, external, plain
 from adabkb_integrations.optuna.branches import branches
 from adabkb_integrations.optuna.history import SUGGESTED, History, history
 from adabkb_integrations.optuna.known import best_guess, earlier_studies, prior_in
 from adabkb_integrations.optuna.outcomes import CostSource, check_told_cost, goals_of
+from adabkb_integrations.optuna.plates import Plates
 from adabkb_integrations.optuna.shares import SHARES, Range, Shares
 from adabkb_service.engine.axes import Axis, ChoiceAxis, canonical
 from adabkb_service.engine.constraints.constraint import Constraint
@@ -71,7 +73,6 @@ ELSEWHERE = {
     "objectives": "give directions to optuna.create_study",
     "outcome_constraints": "use constraints_func or, in Optuna 5, trial.set_constraint",
     "pending_limit": "n_jobs of study.optimize limits running trials",
-    "plates": "Optuna's storage has no plates; minimize has them",
     "quantities": "Optuna's studies have user attributes",
     "stop": "a callback of study.optimize can call study.stop()",
     "tags": "Optuna's studies have user attributes",
@@ -118,6 +119,10 @@ class AdaBKBSampler(BaseSampler):
         mixtures: parameters that are shares of a whole, as in a study: ``[{"parameters": ["water", "oil", "salt"]}]``.
             The objective requests each with ``trial.suggest_float``, and the shares of a trial sum to the total. A
             mixture applies to trials that have all of its shares.
+        plates: trials form plates that share some values, and an offset of their results that the model learns:
+            ``{"size": 24, "shared": ["temperature"]}``. When the shared values of the first trial of a plate are
+            requested, it enqueues the others, which ``study.optimize`` and ``study.ask`` take next. The user attribute
+            ``adabkb:plate`` has the number of a trial's plate. Trials that a user enqueues are on no plate.
         ranges: ranges of shares that are not from 0 to the total, such as ``{"water": (0.2, 0.8)}``. The sampler must
             know them, because it chooses all shares when the objective requests the first one.
         robust: whether results that the others contradict get less weight, and their points are suggested again.
@@ -148,6 +153,7 @@ class AdaBKBSampler(BaseSampler):
         periodic: Sequence[str] = (),
         mixtures: Sequence[Mixture] = (),
         ranges: Mapping[str, Range] | None = None,
+        plates: Declared | None = None,
         robust: bool = False,
         cost: CostSource | None = None,
         per_cost: bool = False,
@@ -169,6 +175,7 @@ class AdaBKBSampler(BaseSampler):
             raise TypeError(f"periodic must be a list of names, such as [{periodic!r}]")
         self._periodic = frozenset(periodic)
         self._shares = Shares(mixtures, ranges or {})
+        self._plates = None if plates is None else Plates(plates, tuple(self._shares.distributions))
         self._robust = robust
         if cost not in (None, "told", "measured"):
             raise ValueError(f'cost must be "told" (a user attribute) or "measured" (the duration), not {cost!r}')
@@ -209,9 +216,10 @@ class AdaBKBSampler(BaseSampler):
     ) -> dict[str, Any]:
         """Return values for the parameters of the most promising branch; empty while there is no model."""
         self._check_objectives(study)
-        if not search_space:
-            return {}
         context = self._context_of(study, trial)
+        if not search_space:
+            self._begin_plate(study, trial, {}, context)
+            return {}
         with self._lock, one_thread():
             while True:
                 others = _others(study, trial)
@@ -219,7 +227,9 @@ class AdaBKBSampler(BaseSampler):
                 study._storage.set_trial_system_attr(trial._trial_id, SUGGESTED, values)
                 # Another process may have suggested the same point meanwhile.
                 if not values or _told(_others(study, trial), values) <= _told(others, values):
-                    return external(values, search_space)
+                    found = external(values, search_space)
+                    self._begin_plate(study, trial, found, context)
+                    return found
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -242,8 +252,23 @@ class AdaBKBSampler(BaseSampler):
         for value in chain(self._first(param_name, param_distribution) if trial.number == 0 else (), drawn):
             known = {**context, **shares, **trial.params, param_name: value}
             if all(each.holds(known) for each in self._constraints if each.names.keys() <= known.keys()):
-                return value
+                break
+        self._begin_plate(study, trial, {**trial.params, param_name: value}, context)
         return value
+
+    def _begin_plate(
+        self, study: Study, trial: FrozenTrial, values: Mapping[str, Any], context: Mapping[str, Any]
+    ) -> None:
+        """Begin a plate with a trial if all of its shared values are known.
+
+        Raises:
+            ValueError: a shared parameter is given by the context.
+        """
+        if self._plates is None:
+            return
+        if name := next((each for each in self._plates.shared if each in context), None):
+            raise ValueError(f"plates['shared'] has {name!r}, which the context gives; leave it out")
+        self._plates.begin(study, trial, values)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Call the independent sampler."""
@@ -301,7 +326,8 @@ class AdaBKBSampler(BaseSampler):
             return {}
         offers = []
         for each in histories:
-            given = _given(each, {**context, **self._shares.held(trial)})
+            on_plate = {} if self._plates is None else self._plates.held(trial)
+            given = _given(each, {**context, **self._shares.held(trial), **on_plate})
             model, within = self._model(each), _within(each, given)
             points = model.suggest(each.pending, each.moved, within=within if within.fixed else None)
             # If every point of a finite space is taken, a random one is repeated.
@@ -367,7 +393,8 @@ class AdaBKBSampler(BaseSampler):
         """Return the model of a branch: the cached one that has learned most of its results, updated."""
         prior, older = self._known(seen)
         config = seen.goals.config(self._noises or (None,) * len(seen.goals.signs), per_cost=self._per_cost)
-        config = replace(config, prior=prior, older=older, robust=self._robust)
+        has_plates = self._plates is not None
+        config = replace(config, prior=prior, older=older, robust=self._robust, has_plates=has_plates)
         kept = [each for each in self._models if each.space == seen.space and each.config == config]
         usable = [each for each in kept if each.agrees_with(seen.results)]
         model = max(usable, key=lambda each: each.size, default=None) or Model(seen.space, self._seed, config)
