@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
+from tests.acceptance.page.conftest import on_both
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, tab
 
@@ -15,6 +17,8 @@ PARAMETERS: list[dict[str, Any]] = [
     {"name": "temperature", "kind": "float", "low": 20, "high": 80, "unit": "°C"},
     {"name": "ligand", "kind": "categorical", "choices": ["XPhos", "PPh3"]},
 ]
+HELP = "field => document.getElementById(field.getAttribute('aria-describedby')).textContent"
+"""The text that describes a field."""
 POINTS = [(25, "XPhos"), (45, "PPh3"), (60, "XPhos"), (75, "PPh3")]
 
 
@@ -85,6 +89,64 @@ def test_a_space_and_its_rules_are_edited_after_a_preview(browser: Browser, site
     assert (study["defaults"], study["stop"], study["budget"]) == ({"hours": 2}, {"no_gain_for": 12}, 40)
     assert study["constraints"] == ['not (temperature > 70 and ligand == "PPh3")']
     assert study["best"]["value"] == 60
+
+
+@on_both
+def test_what_the_model_assumes_is_edited_and_set_back(browser: Browser, site: str, api: httpx.Client) -> None:
+    """The noise, wrong results and cheap trials: in the words of the form for a new study, after a preview."""
+    definition = {"id": "assumed", "direction": "maximize", "parameters": PARAMETERS, "seed": 1, "cost": "told"}
+    checked(api.post("/v1/studies", json=definition))
+    for temperature, ligand in POINTS:
+        told = {"value": temperature, "metrics": {"cost": 1}}
+        point = {"temperature": temperature, "ligand": ligand}
+        checked(api.post("/v1/studies/assumed/observe", json={**told, "parameters": point}))
+
+    def settings() -> tuple[Any, ...]:
+        study = checked(api.get("/v1/studies/assumed"))
+        return study.get("noise_std"), study.get("robust", False), study.get("per_cost", False)
+
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/new")
+        fields = {
+            "noise": page.get_by_label("Standard deviation of one result"),
+            "robust": page.get_by_label("Some results may be wrong"),
+            "per-cost": page.get_by_label("Prefer cheap trials"),
+        }
+        helps = {}
+        for name, field in fields.items():
+            expect(field).to_have_attribute("aria-describedby", re.compile("note-"))
+            helps[name] = field.evaluate(HELP)
+        page.goto("/studies/assumed/edit")
+        show, save = (page.get_by_role("button", name=name) for name in ("Show what changes", "Save these changes"))
+        expect(page.get_by_label("to", exact=True).first).to_have_value("80")
+        for name, field in fields.items():
+            assert field.evaluate(HELP) == helps[name] != "", name
+        show.click()
+        expect(page.locator("#effects")).to_have_text("Nothing changes.")
+        fields["noise"].fill("-1")
+        show.click()
+        expect(page.locator(".fault")).to_be_visible()
+        expect(fields["noise"]).to_be_focused()
+        fields["noise"].fill("0,5")
+        fields["robust"].check()
+        fields["per-cost"].check()
+        show.click()
+        expect(page.locator("#preview tbody tr")).to_have_count(3)
+        assert accessible(page) == []
+        assert settings() == (None, False, False)
+        save.click()
+        expect(page.get_by_text("The changes are saved.")).to_be_visible()
+        assert settings() == (0.5, True, True)
+        page.goto("/studies/assumed/edit")
+        expect(fields["noise"]).to_have_value("0.5")
+        expect(fields["robust"]).to_be_checked()
+        fields["robust"].uncheck()
+        fields["per-cost"].uncheck()
+        fields["noise"].fill("")
+        show.click()
+        save.click()
+        expect(page.get_by_text("The changes are saved.")).to_be_visible()
+    assert settings() == (None, False, False)
 
 
 @pytest.mark.long

@@ -6,7 +6,8 @@ import { same } from "./kept.js";
 import { area, box, field, ofRow, part, text } from "./space.js";
 import { counted, figure } from "./words.js";
 
-const RULES = ["budget", "tolerance", "stop"];
+/** The fields of which an edit replaces the value; without one, it removes the setting. */
+const SETTINGS = ["budget", "tolerance", "stop", "noise_std", "robust", "per_cost"];
 /** The fields that an edit replaces as a whole, with their empty values. */
 const REPLACED = { constraints: [], mixtures: [], prior: {}, baseline: {} };
 
@@ -48,7 +49,7 @@ export function changes() {
   if (given.length) sent.defaults = Object.fromEntries(given.map((row) => [text(row, "name"), ofRow(row, "default")]));
   for (const [name, nothing] of Object.entries(REPLACED))
     if (!same(now[name] ?? nothing, before[name] ?? nothing)) sent[name] = now[name] ?? nothing;
-  for (const name of RULES) if (!same(now[name] ?? null, before[name] ?? null)) sent[name] = now[name] ?? null;
+  for (const name of SETTINGS) if (!same(now[name] ?? null, before[name] ?? null)) sent[name] = now[name] ?? null;
   return sent;
 }
 
