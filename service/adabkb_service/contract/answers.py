@@ -105,7 +105,8 @@ class Trial(Sparse, Answer):
         Parameters,
         Field(
             description="context parameters whose values the result must give, by name: the value that the request "
-            "expects or, if it gave none, that the server assumes; absent if there are none, and once there is a result"
+            "expects or, if it gave none, that the server assumes; absent if there are none, and once the trial is "
+            "completed or stopped"
         ),
         ABSENT_BY_DEFAULT,
     ] = {}

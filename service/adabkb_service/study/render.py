@@ -42,7 +42,7 @@ def trial(row: TrialRow, study: StudyRow) -> Trial:
         number=row.number,
         state=row.state,
         parameters={name: value for name, value in row.parameters.items() if name not in to_measure},
-        to_measure={} if row.state == "completed" else to_measure,
+        to_measure={} if row.state in ("completed", "stopped") else to_measure,
         worker=row.worker,
         attempt=row.attempt,
         leased_until=row.leased_until if row.state == "active" else None,

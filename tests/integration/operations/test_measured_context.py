@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.errors import Invalid, ResultConflict
+from adabkb_service.inference.dataset import Dataset
 from adabkb_service.operations.data.export import csv_rows
-from adabkb_service.operations.model.predict import recommendation
+from adabkb_service.operations.model.predict import recommendation, row
 from adabkb_service.operations.model.why import why
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import manage
 from adabkb_service.operations.studies.manage import create
-from adabkb_service.operations.studies.read import list_observations
+from adabkb_service.operations.studies.read import list_observations, trial
 from adabkb_service.storage import events
 from adabkb_service.storage.database import Database
 from tests.integration.operations.complete_log import assert_log_is_complete
@@ -241,6 +243,10 @@ def test_a_stopped_trial_has_the_values_of_its_last_report(
             observe(running, "s", Value(worse, number, parameters={"humidity": humidity}))
     with database.reading() as connection:
         log = events.page(connection, "s", 0)
+    stored = definition_of(row(running, "s").definition)
+    dataset = Dataset(stored.space(), stored.sign)
+    for each in log:
+        dataset.apply(each)
     found = [each for each in log if each.kind == "stopped"]
     assert len(found) == 3 or (found and rule is not PATIENCE)
     reported = {each.trial: each for each in log if each.kind == "reported"}
@@ -250,6 +256,9 @@ def test_a_stopped_trial_has_the_values_of_its_last_report(
         assert each.payload["parameters"]["humidity"] == last
         results = [row for row in list_observations(running, "s", 0, 100).items if row.trial == each.trial]
         assert [row.parameters["humidity"] for row in results] == ([last] if rule is PATIENCE else [])
+        assert trial(running, "s", each.trial).to_measure == {}
+        if rule is not PATIENCE:  # whose trials have a result, as others
+            assert dataset.results[-each.trial].parameters["humidity"] == last
     assert_log_is_complete(database, clock, running)
 
 
