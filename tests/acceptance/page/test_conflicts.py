@@ -141,10 +141,12 @@ def test_name_that_another_person_has_changed_is_shown_beside_ones_own(
         for page, name in ((anna, "Dose"), (ben, "Amount")):
             page.locator("[data-opens=words]").click()
             page.get_by_label("Name of x").fill(name)
+            page.get_by_label("Title", exact=True).fill(f"{name} and yield")
         anna.get_by_role("dialog").get_by_role("button", name="Save").click()
         expect(anna.get_by_text("The words are changed.")).to_be_visible()
         ben.get_by_role("dialog").get_by_role("button", name="Save").click()
         expect(ben.get_by_role("dialog")).to_contain_text("changed this to “Dose”")
+        expect(ben.get_by_role("dialog")).to_contain_text("changed this to “Dose and yield”")
         expect(ben.get_by_label("Name of x")).to_have_value("Amount")
         assert checked(api.get(path))["parameters"][0]["label"] == "Dose"
 

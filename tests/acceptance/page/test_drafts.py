@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.acceptance.page.studies import checked
-from tests.acceptance.page.tabs import accessible, tab
+from tests.acceptance.page.tabs import REFUSALS, accessible, tab
 
 RESTORED = "Restored what you had typed."
 
@@ -147,3 +147,29 @@ def test_new_study_is_restored(browser: Browser, site: str) -> None:
         assert drafts(page) == []
         page.goto("/new")
         expect(page.get_by_label("Title")).to_have_value("")
+
+
+def test_edit_of_a_study_is_restored(browser: Browser, site: str, api: httpx.Client) -> None:
+    path = study(api, "edited")
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/studies/edited/edit")
+        high = page.locator("#parameters > *").first.locator("[data-part=high]")
+        high.fill("2,5")
+        page.locator("#add-parameter").click()
+        added = page.locator("#parameters > *").nth(1)
+        added.locator("[data-part=name]").fill("time")
+        added.locator("[data-part=low]").fill("1")
+        page.get_by_role("button", name="Show what changes").click()
+        expect(page.locator(".problem")).to_be_visible()
+        page.reload()
+        expect(page.get_by_text(RESTORED)).to_be_visible()
+        expect(high).to_have_value("2,5")
+        expect(added.locator("[data-part=name]")).to_have_value("time")
+        added.locator("[data-part=high]").fill("24")
+        added.locator("[data-part=default]").fill("8")
+        page.get_by_role("button", name="Show what changes").click()
+        page.locator("#save").click()
+        expect(page.get_by_text("The changes are saved.")).to_be_visible()
+        assert drafts(page) == []
+    found = checked(api.get(path))["parameters"]
+    assert [(each["name"], each["high"]) for each in found] == [("x", 2.5), ("time", 24)]

@@ -168,7 +168,7 @@ def test_a_result_is_edited_in_its_row_with_a_reason_and_taken_back(
         (7, 64.0, False),
     ]
     told = [each["payload"]["reason"] for each in events(api, "suzuki") if each["kind"] == "corrected"]
-    assert told[2:] == ["read again", None, "wrong flask"]
+    assert told[2:] == ["read again", "Undo", "wrong flask"]
 
 
 @pytest.mark.long

@@ -29,17 +29,16 @@ export function conflict(field, stored) {
   return new Mistyped(field, told);
 }
 
-/** Report the changed fields of a form that have other values by now than when it was opened. If a person sends it
- * again, the change counts: the person has read the values of the others.
- * @param {HTMLFormElement} form with the former values in data-before, and in data-now the address of the present ones
+/** The errors at the changed fields of a form that have other values by now than when it was opened.
+ * @param {HTMLFormElement} form
+ * @param {Record<string, any>} was the former values; they become the present ones
+ * @param {Record<string, any>} now
  * @param {object} sent
  */
-export async function refuseIfOthersChanged(form, sent) {
-  const was = JSON.parse(dataOf(form, "before"));
-  const now = await call("GET", dataOf(form, "now"));
+export function conflictsIn(form, was, now, sent) {
   /** @type {Mistyped[]} */
   const conflicts = [];
-  for (const field of fieldsOf(form).filter(isChanged)) {
+  for (const field of fieldsOf(form).filter((each) => each.name && isChanged(each))) {
     const before = groupOf(was, field);
     const stored = groupOf(now, field)[field.name] ?? null;
     const known = before[field.name] ?? null;
@@ -47,6 +46,17 @@ export async function refuseIfOthersChanged(form, sent) {
     if (same(stored, known) || same(stored, groupOf(sent, field)[field.name] ?? null)) continue;
     conflicts.push(conflict(field, stored));
   }
+  return conflicts;
+}
+
+/** Report the changed fields of a form that have other values by now than when it was opened. If a person sends it
+ * again, the change counts: the person has read the values of the others.
+ * @param {HTMLFormElement} form with the former values in data-before, and in data-now the address of the present ones
+ * @param {object} sent
+ */
+export async function refuseIfOthersChanged(form, sent) {
+  const was = JSON.parse(dataOf(form, "before"));
+  const conflicts = conflictsIn(form, was, await call("GET", dataOf(form, "now")), sent);
   form.dataset.before = JSON.stringify(was);
   if (conflicts.length) throw new Mistakes(conflicts);
 }

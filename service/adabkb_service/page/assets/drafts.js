@@ -178,6 +178,28 @@ export function restoreDrafts() {
   tellOrphans();
 }
 
+/** Keep the draft of a form whose fields are given, but for rows that a person may add.
+ * @param {HTMLFormElement} form
+ * @param {() => number} count the rows
+ * @param {() => unknown} add a row
+ */
+export function keepFields(form, count, add) {
+  const all = () => keptFields(form).map(([, field]) => field);
+  keepWhole(
+    form,
+    () => ({ rows: count(), values: all().map(typedIn) }),
+    (/** @type {{ rows: number, values: (string | boolean)[] }} */ { rows, values }) => {
+      while (count() < rows) add();
+      for (const [i, value] of values.entries()) {
+        const field = all()[i];
+        if (!field || typedIn(field) === value) continue;
+        fill(field, value);
+        for (const kind of ["input", "change"]) field.dispatchEvent(new Event(kind, { bubbles: true }));
+      }
+    },
+  );
+}
+
 /** Keep the drafts of a form whose fields a person adds: as one value, which is written a moment after each change.
  * @param {HTMLFormElement} form
  * @param {() => unknown} read the form; throws as long as a field is wrong, and the draft stays as it was

@@ -15,7 +15,7 @@ import {
   tellGoal,
 } from "./definition.js";
 import { isSent, sent } from "./definition-as-json.js";
-import { keepWhole } from "./drafts.js";
+import { keepFields, keepWhole } from "./drafts.js";
 import { byId, made } from "./elements.js";
 import { fieldsOf, tellProblem } from "./forms.js";
 import { addCombination, area } from "./space.js";
@@ -119,6 +119,8 @@ tellGoal();
 if (!editing) keepWhole(form, definition, fill);
 if (editing) {
   editing.startEditing();
+  const list = byId("parameters", HTMLElement);
+  keepFields(form, () => list.childElementCount, addParameter);
   form.made = editing.changes;
   /** @param {string} pointer */
   form.fieldOf = (pointer) => {

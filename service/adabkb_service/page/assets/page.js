@@ -338,7 +338,7 @@ async function perform(element, sent) {
   if (answer === null) return; // the person has cancelled
   const lost = await storeNote(element, answer);
   if (lost) say(lost);
-  if (element instanceof HTMLFormElement) {
+  if (element instanceof HTMLFormElement && element.dataset.action !== "preview") {
     element.dispatchEvent(new Event("stored"));
     discardDraft(element);
   } else if (element.dataset.action === "edited") discardDrafts();

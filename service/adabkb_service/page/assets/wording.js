@@ -1,7 +1,7 @@
 // Title, names and units of a study, as a person changes them.
 
 import { call } from "./calls.js";
-import { conflict } from "./conflicts.js";
+import { conflict, conflictsIn } from "./conflicts.js";
 import { dataOf, every } from "./elements.js";
 import { body, isChanged, Mistakes, number } from "./forms.js";
 import { same } from "./kept.js";
@@ -54,8 +54,7 @@ export function takeWords(form, data) {
     if (!ofQuantities.length && !ofParameters.length) return sent;
     const was = JSON.parse(dataOf(form, "before"));
     const now = await call("GET", data.api);
-    /** @type {Mistyped[]} */
-    const conflicts = [];
+    const conflicts = conflictsIn(form, was, now, sent);
     if (ofQuantities.length) {
       const quantities = { ...now.quantities };
       for (const row of ofQuantities) {
