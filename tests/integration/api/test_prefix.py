@@ -22,7 +22,10 @@ PAGE = {"Accept": "text/html"}
 @pytest.mark.parametrize("prefix", ["", "/lab/bo"])
 def test_paths_with_and_without_the_prefix_are_the_same(database_url: str, prefix: str) -> None:
     """So a proxy may remove the prefix or leave it."""
-    with server_on(database_url, root_path="/lab/bo") as address, httpx.Client(base_url=f"{address}{prefix}") as client:
+    with (
+        server_on(database_url, root_path="/lab/bo") as address,
+        httpx.Client(base_url=f"{address}{prefix}", timeout=60) as client,
+    ):
         assert client.get("/v1/studies").json()["items"] == []
         page = client.get("/", headers=PAGE)
         assert page.status_code == 200
