@@ -343,7 +343,7 @@ def test_the_printed_page_of_a_study_has_its_charts_without_scrolling(
         expect(page.locator(".sheet")).to_have_count(0)
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         page.emulate_media(media="print", color_scheme=scheme)
-        page.set_viewport_size(SHEET)
+        page.set_viewport_size({"width": SHEET["width"], "height": SHEET["height"]})
         for name in charts:
             sheet = page.locator(f"#{name} .sheet")
             expect(sheet).to_be_visible()
