@@ -91,7 +91,7 @@ class Study(BaseModel):
 
 
 class Suggested(BaseModel):
-    """The answer of suggest, similar to ours."""
+    """The response to suggest, similar to ours."""
 
     trials: list[Trial]
     reason: str | None = None
@@ -100,7 +100,7 @@ class Suggested(BaseModel):
 
 
 class Observed(BaseModel):
-    """The answer of observe, similar to ours."""
+    """The response to observe, similar to ours."""
 
     trial: Trial
     observation: Observation

@@ -475,8 +475,8 @@ class Observation(Record):
     missing: tuple[str, ...] = ()
     """What a partial result still lacks: "value", and names of metrics."""
     beyond_natural_bounds: tuple[str, ...] = ()
-    """The numbers beyond their natural bounds: "value", and names of metrics. They are noise, or typing errors to
-    ``correct``."""
+    """The numbers beyond their natural bounds: "value", and names of metrics. The cause is noise, or a typing
+    error, which you should ``correct``."""
     outside: bool = False
     """Whether the study's space was edited and no longer contains the point, so that the result does not count."""
     plate: int | None = None

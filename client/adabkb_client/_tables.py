@@ -19,7 +19,7 @@ ESCAPED = re.compile(r"^'(?='*[=+\-@\t\r])")
 """The apostrophe that the server writes in its tables before a string that looks like a formula."""
 DELIMITERS = ",;\t"
 NESTED = "parameters"
-"""The cell of a row that holds the parameters by name, as in results in wire form."""
+"""The cell of a row that holds the parameters by name, as in the JSON of results."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Row:
 class Table:
     """All rows of a source.
 
-    ``counted`` is the unit that rows are numbered in: "line", "row" or "trial". ``direction`` is the direction of the
+    ``counted`` is what the number of a row counts: "line", "row" or "trial". ``direction`` is the direction of the
     source's study, if known.
     """
 
@@ -58,7 +58,8 @@ def read(source: Source) -> Table:
 
     Raises:
         TypeError: the type of the source is not supported.
-        ValueError: the content of a file does not match its name, or the source has no rows.
+        ValueError: the source has no rows, is a file that cannot be imported (its ending, encoding, format or columns),
+            or is a study of Optuna with several objectives.
         ImportError: the source is an Excel file, and openpyxl is not installed.
         OSError: a file cannot be read.
     """
@@ -97,7 +98,7 @@ def _of_file(path: Path) -> Table:
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name} is not encoded as UTF-8 ({error.reason}); save it in UTF-8") from error
     except (csv.Error, gzip.BadGzipFile, EOFError) as error:
-        raise ValueError(f"{path.name} does not have the format of its name: {error}") from error
+        raise ValueError(f"{path.name} does not have the format of its ending: {error}") from error
     raise ValueError(
         f"{path.name} cannot be imported; give a file with the ending .csv, .jsonl, .csv.gz, .jsonl.gz or .xlsx"
     )
@@ -123,7 +124,7 @@ def _of_csv(file: IO[str]) -> Iterator[Row]:
     for cells in lines:
         if len(cells) > len(columns):
             counts = f"has {len(cells)} cells, but the header has {len(columns)}"
-            yield Row(number, problem=f"{counts}; put cells with {delimiter!r} into quotation marks")
+            yield Row(number, problem=f"{counts}; put cells that contain {delimiter!r} in quotation marks")
         elif any(cells):
             yield Row(number, dict(zip(columns, (ESCAPED.sub("", cell) for cell in cells), strict=False)))
         number = lines.line_num + 2
@@ -131,7 +132,7 @@ def _of_csv(file: IO[str]) -> Iterator[Row]:
 
 def _of_jsonl(name: str, file: IO[str]) -> list[Row]:
     rows = [_of_json(number, line) for number, line in enumerate(file, 1) if line.strip()]
-    if rows and {"type", "format"} <= rows[0].cells.keys():  # it has each result twice
+    if rows and {"type", "format"} <= rows[0].cells.keys():  # an export has each result twice
         raise ValueError(
             f"{name} is the export of a whole study, which `adabkb data import` reads into a database; "
             'export("csv") has only the results'

@@ -68,12 +68,12 @@ def _declared(name: str, domain: sample.Domain) -> Parameter:
                 return _interval(math.ceil(domain.lower / step) * step, domain.upper, log, step)
     raise ValueError(
         f"parameter {name!r}: {type(domain).__name__} with the sampler {sampler} has no counterpart; use tune.uniform, "
-        "loguniform, quniform, randint, lograndint, qrandint, choice or a parameter of adabkb_client"
+        "loguniform, quniform, randint, lograndint, qrandint, qlograndint, choice or a parameter of adabkb_client"
     )
 
 
 def _sampler(domain: sample.Domain) -> tuple[Any, Any]:
-    """Return the sampler of a domain, and its quantum."""
+    """Return the sampler of a domain, and its step; None without one."""
     sampler: Any = domain.get_sampler()
     return (sampler.sampler, sampler.q) if isinstance(sampler, sample.Quantized) else (sampler, None)
 

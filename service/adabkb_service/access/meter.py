@@ -38,7 +38,7 @@ Spend = Callable[[Usage], Callable[[], None]]
 
 
 class Meter:
-    """Counts what all tokens spend.
+    """Counts usage per payer: a token with its own quotas, otherwise a user.
 
     Args:
         timer: current time in seconds.
@@ -76,7 +76,7 @@ class Meter:
             return bucket.rate_limit()
 
     def charge_for_model(self, caller: Caller, study_id: str) -> None:
-        """Charge a user for the work of a study's model from now on.
+        """Charge a user for the work of a study's model from now on, after a check of the quota.
 
         Raises:
             TooManyRequests: the quota is used up.
@@ -172,7 +172,10 @@ def _check_left(caller: Caller, bucket: Bucket) -> None:
     """
     if not bucket.holds(0.0):
         per_minute = bucket.rate * 60.0
-        detail = f"{_who(caller)} is limited to {per_minute:g} processor seconds a minute, and has used more."
+        detail = (
+            f"{_who(caller)} is limited to {per_minute:g} processor seconds a minute for models and large requests "
+            "(model_seconds_per_minute), and has used more."
+        )
         raise TooManyRequests(detail, bucket.rate_limit(min(1.0, bucket.rate)))
 
 

@@ -70,9 +70,9 @@ def link(
     days: Annotated[float | None, typer.Option(min=0, help="days until it expires (default: never)")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a token that can only read this study.
+    """Create a link: a token that can only read this study.
 
-    It is shown only once. Anyone who has it can read the study.
+    The token is shown only once. Anyone who has it can read the study.
     """
     until = None if days is None else datetime.now(UTC) + timedelta(days=days)
     made = server.document(StudyCalls(study).link(until))
@@ -87,7 +87,7 @@ def list_links(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """List the links to a study, newest first."""
     found = server.items(StudyCalls(study).links())
     rows = [[each["id"], each["expires_at"] or "", "revoked" if each["revoked_at"] else ""] for each in found]
-    show(found, table(["id", "until", ""], rows) if found else f"Study {study} has no links.", as_json=as_json)
+    show(found, table(["id", "expires", "state"], rows) if found else f"Study {study} has no links.", as_json=as_json)
 
 
 def unlink(
@@ -96,7 +96,7 @@ def unlink(
     link: Annotated[str, typer.Argument(help="the link's id (adabkb access links)", show_default=False), LINK],
     as_json: AsJson = False,
 ) -> None:
-    """Revoke a link."""
+    """Revoke the token of a link."""
     server.perform(StudyCalls(study).unlink(link))
     show({"unlinked": link}, f"Link {link} is revoked.", as_json=as_json)
 
@@ -104,7 +104,7 @@ def unlink(
 def whoami(server: Server, as_json: AsJson = False) -> None:
     """Show your user, scope and quotas on the server."""
     found = server.document(client_calls.whoami())
-    only = "" if found["studies"] is None else f", for {', '.join(found['studies'])}"
+    only = "" if found["studies"] is None else f", for the studies {', '.join(found['studies'])}"
     text = f"You are {found['user']}, with the scope {found['scope']}{only}."
     for name, quota in found["quotas"].items():
         if quota is not None:
@@ -123,13 +123,15 @@ def _change(server: Server, study: str, change: Steps[Access], *, as_json: bool)
 
 
 def _told(study: str, access: dict[str, Any]) -> str:
-    owner = f"belongs to {access['owner']}" if access["owner"] else "has no owner: only administrators see it"
+    owner = f"belongs to {access['owner']}" if access["owner"] else "has no owner"
+    if not access["owner"] and not access["shared_with"]:
+        owner += ": only administrators see it"
     verbs = {"read": "may read it", "work": "may work on it"}
     shares = [f"{_named(user)} {verbs[right]}" for user, right in access["shared_with"].items()]
     text = f"Study {study} {'; '.join([owner, *shares])}."
     for user in access.get("unknown_users", ()):
         text += f"\n{user} has no token and has never logged in; check the name"
-        text += f", or take the share back: adabkb access unshare {study} {user}"
+        text += f", or stop sharing: adabkb access unshare {study} {user}"
     return text
 
 

@@ -36,8 +36,8 @@ the budget allows none."""
 
 
 class Answer(BaseModel):
-    """An answer, or a part of one. All fields are present, including those with a default. Only a ``Sparse`` answer
-    leaves out fields that are marked as ``ABSENT_BY_DEFAULT``, while they have their default."""
+    """A response, or a part of one. All fields are present, including those with a default; only a ``Sparse`` answer
+    omits fields that are marked as ``ABSENT_BY_DEFAULT`` and have their default value."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
@@ -197,8 +197,8 @@ class Observation(Sparse, Answer):
     beyond_natural_bounds: Annotated[
         list[str],
         Field(
-            description="value, or names of metrics, whose numbers are beyond their natural bounds: noise, or typing "
-            "errors to correct; absent without any"
+            description="value, or names of metrics, whose numbers are beyond the natural bounds in the study's "
+            "quantities: because of noise, or of a typing error, which you should correct; absent without any"
         ),
         ABSENT_BY_DEFAULT,
     ] = []
@@ -237,7 +237,10 @@ class Counts(Sparse, Answer):
     ] = 0
     plates: Annotated[
         int | None,
-        Field(description="plates that trials have begun, in studies with plates; withdrawn trials do not count"),
+        Field(
+            description="number of plates with at least one trial, in studies with plates; withdrawn trials do not "
+            "count"
+        ),
         ABSENT_BY_DEFAULT,
     ] = None
 
@@ -284,11 +287,12 @@ class ModelSummary(Answer):
     reason: Annotated[
         NoGap | None,
         Field(
-            description="why the study has no gap. no_results: there are no results yet; several_objectives: only "
-            "studies with one objective have a gap; depends_on_context: the gap depends on the context of a request; "
-            "nothing_feasible: no result satisfies the outcome constraints; model_failed: see error; model_pending: "
-            "the model has not processed the results yet; not_known_yet: there are too few results for the number of "
-            "parameters, the gap would exceed the range of the results, or the algorithm computes no gap"
+            description="why the study has no gap; null if it has one. no_results: there are no results yet; "
+            "several_objectives: only studies with one objective have a gap; depends_on_context: the gap depends on "
+            "the context of a request; nothing_feasible: no result satisfies the outcome constraints; model_failed: "
+            "see error; model_pending: the model has not processed the results yet; not_known_yet: there are too few "
+            "results for the number of parameters, all results are equal, the gap would exceed the range of the "
+            "results, or the algorithm computes no gap"
         ),
     ]
     leaves: int
@@ -372,7 +376,7 @@ class Study(Sparse, StudySummary):
 
 
 class Suggested(Answer):
-    """The answer of suggest."""
+    """The response to suggest."""
 
     trials: list[Trial]
     reason: Annotated[NoTrialReason | None, Field(description="why there are fewer trials than requested")]
@@ -385,7 +389,7 @@ class Suggested(Answer):
 
 
 class Observed(Answer):
-    """The answer of observe."""
+    """The response to observe."""
 
     trial: Trial | None
     observation: Annotated[Observation | None, Field(description="null for a failure")]
@@ -393,21 +397,21 @@ class Observed(Answer):
 
 
 class Repeated(Answer):
-    """The answer of repeat."""
+    """The response to repeat."""
 
     trials: list[Trial]
     study: StudySummary
 
 
 class TrialAnswer(Answer):
-    """The answer to a change of a trial other than a result."""
+    """The response to a change of a trial, except a report of its result."""
 
     trial: Trial
     study: StudySummary
 
 
 class Corrected(Answer):
-    """The answer to a correction."""
+    """The response to a correction."""
 
     observation: Observation
     study: StudySummary
@@ -422,7 +426,7 @@ class FieldError(Answer):
 
 
 class BatchItem(Answer):
-    """The outcome of one item: the answer of observe, or a problem."""
+    """The outcome of one item: the response to observe, or a problem."""
 
     status: int
     trial: Trial | None = None
@@ -436,7 +440,7 @@ class BatchItem(Answer):
 
 
 class ObservedBatch(Answer):
-    """The answer to a batch of observations."""
+    """The response to a batch of observations."""
 
     items: list[BatchItem]
     dry_run: bool

@@ -51,13 +51,14 @@ class Sensitivity:
 
 
 def sensitivity(mean: Callable[[Array], Array], space: Space) -> Sensitivity | None:
-    """The indices of a function on the space; None if it is constant. Deterministic.
+    """The indices of a function on the space; None if it is constant or the space has no axes.
+    The same function always has the same indices.
 
     Args:
         mean: the function. It gets cube positions (k, d) of points of the space, and returns k finite values.
         space: the domain of the function.
     """
-    from scipy.stats import sobol_indices  # noqa: PLC0415 (half a second and 30 MB, which nothing else needs)
+    from scipy.stats import sobol_indices  # noqa: PLC0415 (half a second and 30 MB, needed only here)
 
     if not space.dimension:
         return None

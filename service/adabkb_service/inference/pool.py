@@ -34,16 +34,16 @@ logger = logging.getLogger(__name__)
 CACHE_BYTES = 256 * 2**20
 MEMORY_MEGABYTES = 4096
 LOADING_SECONDS = 60.0
-"""A process that takes longer than this to import the engine for the first time counts as loaded, and as down. Usually,
-the import takes less than a second."""
+"""If a process takes longer than this to import the engine for the first time, requests stop waiting for the import.
+Usually, it takes less than a second."""
 SLOW_SECONDS = 5.0
 """If loading takes longer than this, a warning is logged."""
 WATCH_SECONDS = 1.0
 SAVING_SHARE = 0.4
-"""The share of the stop timeout in which a process must store its models. Before that, it waits for the step in
-progress in each of its two lanes, for up to half as long per lane."""
+"""The share of the stop timeout in which a process must store its models. Before that, it waits up to half of this time
+for each of its two threads (``worker.LANES``) to end its step, so that it uses at most twice this share."""
 SILENT_SECONDS = 150.0
-"""A process that has unanswered messages and has sent nothing for this long counts as hung. It is killed and
+"""A process that has unanswered messages and has sent no reply for this long counts as hung. It is killed and
 replaced."""
 
 
@@ -131,7 +131,7 @@ class WorkerPool:
             stop_seconds * SAVING_SHARE,
         )
         self.silent_seconds = silent_seconds
-        """How long a process with unanswered messages may send nothing. It can be changed at any time."""
+        """How long a process with unanswered messages may send no reply. It can be changed at any time."""
         self._workers = [
             _WorkerProcess(arguments, self._is_silent, charge, stop_seconds, supervision) for _ in range(count)
         ]
@@ -153,7 +153,7 @@ class WorkerPool:
             each.close()
 
     def _is_silent(self, since: float) -> bool:
-        """Whether a process counts as hung. ``since`` is when it last sent something, by ``time.monotonic``."""
+        """Whether a process counts as hung. ``since`` is when it last sent a reply, by ``time.monotonic``."""
         return time.monotonic() - since > self.silent_seconds
 
     @property
@@ -327,8 +327,8 @@ class _WorkerProcess:
             process.kill()
 
     def _send(self, pipe: Pipe, process: Any) -> None:
-        """Send the messages of the outbox up to a None, which ends the process. Return if the process has already
-        ended."""
+        """Send messages until the outbox yields None; then send None, which ends the process. Return if the process has
+        already ended."""
         outbox = self._outbox
         try:
             while (entry := outbox.get()) is not None:
@@ -337,7 +337,7 @@ class _WorkerProcess:
         except OSError:
             return
         except Exception:
-            logger.exception("a message cannot be sent to a model process; another process replaces it")
+            logger.exception("a message could not be sent to a model process; the process is replaced")
             process.kill()
 
     def _receive_all(self, pipe: Pipe) -> None:

@@ -92,7 +92,7 @@ class ModelStore:
             return events.page(connection, study_id, seq, until - seq)
 
     def save(self, study_id: str, model: Model) -> None:
-        """Store the changes of a model since it was last stored. Write nothing if the model is behind, if another
+        """Store the changes of a model since it was last stored. Write nothing if it lacks results, if another
         server has stored a later state, or if the study was deleted.
 
         Raises:
@@ -150,7 +150,7 @@ def _arrays(value: Any, seen: set[int]) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    """The members of a collection (none if it holds numbers or texts), or of an object of this package."""
+    """The members of a collection (none if its first member is a number or a text), or of an object of this package."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):

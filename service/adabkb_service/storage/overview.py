@@ -84,7 +84,7 @@ class ListedStudy:
 
     @property
     def plates(self) -> int:
-        """The number of plates that trials have begun."""
+        """The number of plates with at least one trial."""
         return int((self.plate or {}).get("begun", 0))
 
     @property

@@ -161,7 +161,7 @@ class StudyRow:
 
     @property
     def plates(self) -> int | None:
-        """Number of plates that trials have begun; None in a study without plates. Plates whose trials are all
+        """Number of plates with at least one trial; None in a study without plates. Plates whose trials are all
         withdrawn do not count, nor do plates that only results without a trial name."""
         return None if self.definition.get("plates") is None else (self.plate or {}).get("begun", 0)
 

@@ -15,7 +15,7 @@ from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import FieldError, Invalid, json_pointer
 
 CHOSEN = "is not a context parameter of this study; to choose its value for one request, set it in the field fixed"
-NOT_KNOWN = "is missing; give the values that all context parameters have now"
+NOT_KNOWN = "is missing; give a value for each context parameter"
 NOT_MEASURED = "is missing: its value is measured with the result; give the measured value"
 ONLY_MEASURED = "is not a parameter that is measured with the result; leave it out"
 WITHDRAWN = "is a row that was withdrawn from the catalogue; restore it first, or give another one"
@@ -29,7 +29,7 @@ def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str, *, 
         space: the space of the study.
         parameters: name -> value.
         pointer: JSON pointer to the point in the request.
-        is_measured: whether its values may lie between the steps of a parameter, as measured ones do.
+        is_measured: whether values between the steps of a parameter are allowed, as for measured values.
 
     Raises:
         Invalid: one error per parameter that is missing, unknown, inactive or out of range.
@@ -84,7 +84,7 @@ def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[
 
 
 def _implied_parents(space: Space, fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """Name -> value of each parent in the conditions of the fixed parameters that leave it only this value."""
+    """Name -> value of each parent parameter for which the conditions of the fixed parameters allow only one value."""
     return {name: values[0] for name, values in space.activity.values_for(fixed) if len(values) == 1}
 
 
@@ -236,13 +236,13 @@ def _violates(space: Space, index: int, is_measured: bool) -> str:
 
 
 def _shares(space: Space, index: int) -> str:
-    return f"has shares of the study's mixture {index} ({space.mixtures[index]}) that"
+    return f"has shares of the study's mixture ({space.mixtures[index]}) that"
 
 
 def _leaves_none(space: Space, index: int) -> str:
     mixture = space.mixtures[index]
     return (
-        f"leaves no possible shares for the study's mixture {index} ({mixture}), whose sum must be "
+        f"leaves no possible shares for the study's mixture ({mixture}), whose sum must be "
         f"{mixture.total:.10g}; give other values"
     )
 

@@ -37,7 +37,7 @@ def test_clock_behind_the_database_is_logged(
     assert len(warnings) == is_warned
     for line in warnings:
         assert "behind the newest change in the database" in line
-        assert "set the clock; the server follows gradually, or at once if you start it again" in line
+        assert "Set the clock of the database's machine. The server's clock follows gradually, or at once" in line
 
 
 @pytest.mark.long

@@ -194,7 +194,7 @@ def test_a_dry_run_lists_what_does_not_fit_and_what_would_be_stored(study: Study
         "  line 7, value: is missing; fill it in, or leave the row out",
         "  line 8, x: must be a number, with a point if it has decimals, not 'True'",
         "  line 8, value: must be a number, with a point if it has decimals, not 'nan'",
-        "  line 9, row: has 8 cells, but the header has 7; put cells with ',' into quotation marks",
+        "  line 9, row: has 8 cells, but the header has 7; put cells that contain ',' in quotation marks",
         "  line 2: x=0.5 n=3 width=16 kind='relu' deep=True data='iris': 1.5 ± 0.5",
     ]
     assert stored(study) == []
@@ -375,7 +375,7 @@ def test_delimiters_and_a_byte_order_mark_are_recognised(line: Study, tmp_path: 
             "a.txt cannot be imported; give a file with the ending .csv, .jsonl, .csv.gz, .jsonl.gz or .xlsx",
         ),
         ("a.csv", {}, "a.csv is not encoded as UTF-8 (invalid start byte); save it in UTF-8"),
-        ("a.jsonl.gz", {}, "a.jsonl.gz does not have the format of its name: Not a gzipped file"),
+        ("a.jsonl.gz", {}, "a.jsonl.gz does not have the format of its ending: Not a gzipped file"),
         ("a.xlsx", {}, "a.xlsx is not an Excel file: File is not a zip file"),
         ("twice.csv", {}, "the header has a column twice: x,value,x"),
         ({"x": 1}, {}, "an iterable of dicts or a study of Optuna, not from dict"),

@@ -186,7 +186,7 @@ def test_context_can_be_added_and_become_an_ordinary_parameter(
     for trial in suggest(running, "s", Ask(4)).view.trials:
         observe(running, "s", Value(quality({**trial.parameters, **DRY}), trial.number))
     edit(running, HUMIDITY, MACHINE, **DRY)
-    with pytest.raises(Invalid, match="is missing; give the values that all context parameters have now"):
+    with pytest.raises(Invalid, match="is missing; give a value for each context parameter"):
         suggest(running, "s", Ask())
     evaluated(running, WET, 4)
     edit(running, {**MACHINE, "context": False})

@@ -80,10 +80,10 @@ def test_single_remaining_share_is_fixed(running: Service) -> None:
 
 
 WRONG = [
-    ({"water": 0.26}, "mixture 0 (water, ethanol, glycerol) that sum to 1.01, not to 1 (within 1e-06)"),
+    ({"water": 0.26}, "mixture (water, ethanol, glycerol) that sum to 1.01, not to 1 (within 1e-06)"),
     ({"water": 0.25, "ethanol": 0.5, "glycerol": 0.25}, "are above 0 for 3 components, but at most 2 may be"),
     ({"water": 0.95, "ethanol": 0.05}, "have ethanol at 0.05; it must be 0, or at least 0.1"),
-    ({"olive": 31}, "mixture 1 (olive, palm) that sum to 101, not to 100 (within 0.0001)"),
+    ({"olive": 31}, "mixture (olive, palm) that sum to 101, not to 100 (within 0.0001)"),
 ]
 
 

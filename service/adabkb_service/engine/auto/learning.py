@@ -1,9 +1,9 @@
 """When and how hyperparameters are learned, and when they take effect.
 
-Learning the hyperparameters, drawing the dictionary and pruning take much longer than a decision, so no answer waits
-for them: hyperparameters fitted to the first n results apply from result n + 1. They can be computed at any time
-between these two results (``prepare``); otherwise, they are computed with result n + 1. The outcome is the same, since
-it depends only on the record and the tree as of result n.
+Learning the hyperparameters, drawing the dictionary and pruning take much longer than a decision. So with more than
+``SMALL`` results, no response waits for them: hyperparameters fitted to the first n results apply from result n + 1.
+They can be computed at any time between these two results (``prepare``); otherwise, they are computed with result
+n + 1. The outcome is the same, since it depends only on the record and the tree as of result n.
 
 With up to ``SMALL`` results, everything is learned at once. After an outlier (a result far from the others, in model
 outputs), warp and posterior are fitted again at once, with the current hyperparameters, and a search for new

@@ -22,10 +22,10 @@ def warn_of_clock(service: Service) -> None:
     with service.database.reading() as connection:
         newest = studies.newest_change(connection)
     if newest is not None and newest - now > TOLERANCE:
-        _warn(now, newest - now, "behind the newest change in the database", "the clock")
+        _warn(now, newest - now, "behind the newest change in the database", "the clock of the database's machine")
     here = utc_now()
     if abs(here - now) > TOLERANCE:
-        _warn(now, abs(here - now), "different from the clock of this machine", "both clocks")
+        _warn(now, abs(here - now), "different from the clock of this machine", "both machines' clocks")
 
 
 def follow(clock: SteadyClock) -> None:
@@ -37,16 +37,17 @@ def follow(clock: SteadyClock) -> None:
     ahead = clock.follow()
     if abs(ahead) > TOLERANCE:
         logger.warning(
-            "the clock of the database was set, or this machine's clock is wrong: they differ by %.0f s. The server "
-            "follows the database gradually. Meanwhile leases last half to twice as long.",
+            "the clock of the database was set, or this machine's clock is wrong: they differ by %.0f s. The server's "
+            "clock follows the database's clock gradually. Until then, leases last between half and twice their usual "
+            "time.",
             abs(ahead.total_seconds()),
         )
 
 
 def _warn(now: datetime, by: timedelta, where: str, what: str) -> None:
     logger.warning(
-        "the clock of the database shows %s, %.0f s %s: leases and times of results may be wrong; "
-        "set %s; the server follows gradually, or at once if you start it again",
+        "the server's clock, which follows the clock of the database, shows %s, %.0f s %s. Leases and times of results "
+        "may be wrong. Set %s. The server's clock follows gradually, or at once if you restart the server.",
         now.isoformat(timespec="seconds"),
         by.total_seconds(),
         where,

@@ -28,7 +28,7 @@ function newKey() {
  * @param {string} path
  * @param {unknown} [body]
  * @param {number} [turns] maximum number of times to send it while the server is busy
- * @param {boolean} [isKept] whether the browser sends it even if somebody leaves the page
+ * @param {boolean} [isKept] whether the browser completes it after the user has left the page
  */
 export async function call(method, path, body, turns = MAX_TURNS, isKept = false) {
   const hasBody = method !== "GET" && method !== "DELETE";
@@ -53,7 +53,7 @@ export async function call(method, path, body, turns = MAX_TURNS, isKept = false
 
 let refused = () => {};
 
-/** Called when the session has ended.
+/** Set the function that is called when the server answers 401: the session has ended.
  * @param {() => void} then
  */
 export function onRefused(then) {
@@ -111,7 +111,7 @@ export function reachable(isThere) {
   byId("offline", HTMLElement).hidden = isThere;
 }
 
-/** All items of a list of the API, page by page, up to a number.
+/** Read pages of a list until it has at least `most` items, or all of them. Returns the items, and whether they are all.
  * @param {string} path
  * @param {number} most
  */

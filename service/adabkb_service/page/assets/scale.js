@@ -18,8 +18,8 @@ const FINENESS = 3;
 export const conditions = (parameters, point) =>
   parameters.filter(({ name }) => name in point).map((each) => new Scale(each).condition(point[each.name]));
 
-/** A point whose shares of mixtures are rounded such that they sum to the total as they are shown, as the server's
- * `as_shown` rounds them: a person weighs them in. Shares with a step are kept.
+/** A point with the shares of mixtures rounded for display, so that the displayed shares sum to the total: people weigh
+ * them in. Shares with a step are kept. The server's `as_shown` does the same.
  * @param {{ mixtures?: { parameters: string[], total: number }[], parameters: Parameter[] }} study
  * @param {Point} point
  * @returns {Point}
@@ -132,7 +132,7 @@ export class Scale {
     return Math.abs(a - b) / (to - from);
   }
 
-  /** The middles between neighbouring values, and the ends.
+  /** The midpoints between neighboring values (geometric on a log scale), and the ends.
    * @param {unknown[]} values
    */
   edges(values) {
@@ -148,8 +148,9 @@ export class Scale {
     return this.parameter.label || this.name;
   }
 
-  /** A value rounded for display: a number to a thousandth of its range or, on a log scale, to three digits.
-   * Whole numbers and steps are kept. ``wording.setting`` of the server does the same.
+  /** A value rounded for display: a number to a thousandth of its range, which is first rounded up to a power of ten,
+   * or, on a log scale, to three digits. Integers, values with a step, and numbers of at most four digits are kept.
+   * ``wording.setting`` of the server does the same.
    * @param {unknown} value
    */
   setting(value) {

@@ -36,7 +36,8 @@ def finish_probability(problem: Problem, finished: Array, failed: Array, points:
     """Return the probability that points, (k, d), finish instead of failing, (k,), given finished points, (n, d), and
     failed points, (f, d). None while so few points fail that the model cannot learn where.
 
-    The posterior mean of the labels +1 and -1 is 2 p - 1. Far from all points, it is 0, so that p is 1/2.
+    The posterior mean of the labels +1 and -1 is 2 p - 1. Far from all points, it tends to the estimated constant mean
+    of the labels.
     """
     if not are_many(len(finished), len(failed)):
         return None

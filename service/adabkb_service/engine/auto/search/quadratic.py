@@ -1,6 +1,6 @@
-"""A quadratic model of the results around the best point, which chooses some of the points to refine the optimum.
+"""A quadratic model of the results around the best point. Some steps use it to refine the optimum.
 
-With a posterior over the whole space, the search finds the neighborhood of an optimum, but not its last digits. A
+With a posterior over the whole space, the search locates an optimum only roughly. A
 smooth objective is nearly quadratic there. So some steps (suggestions, counted by ``step_of``) suggest the minimum of a
 quadratic model in a ball around the best point, a trust region as in Powell (2006). Distances are scaled so that a
 narrow valley becomes round.
@@ -56,8 +56,8 @@ BISECTIONS = 80
 
 def proposal(state: State, out: Issued) -> Array | None:
     """Return the position, (d,), that the model proposes for the next step. Return None if the step does not belong to
-    the model, if no model can be fitted (too few results, or results with errors or in doubt), if no gain is left, or
-    if the point is known (``is_known``) or nearest to a failed one.
+    the model, if no model can be fitted (too few results, or results with standard errors or in doubt), if no gain is
+    left, or if the point is known (``is_known``) or nearest to a failed one.
 
     The model covers the relevant continuous axes. Along all others, except shares that mixtures determine, its point
     agrees with the best point. It is fitted to the results that agree with the best point along the discrete axes.
@@ -134,7 +134,7 @@ def minimum(
         values: (n,) their results; larger is better.
         pending: (k, d) points without a result.
         radius: the radius of the ball.
-        spread: the minimum spread of the model's results.
+        spread: if the median loss of the nearby results, relative to the best one, is at most this, no gain is left.
         draw: (seed, step) of the random stream.
         periodic: (d,) whether each axis is periodic, so that the minimum may lie outside the cube; None if none is.
     """
@@ -166,8 +166,8 @@ def minimum(
 
 
 def _within_box(gradient: Array, hessian: Array, radius: float, best: Array, to_ball: Array, beyond: Array) -> Array:
-    """Return ``smallest_in_ball``, but without moves along an axis on which the best point, (d,), is at an end of the
-    cube and the move would leave it. Ends that are extended by ``beyond``, (d,), do not count. ``to_ball``, (d, d),
+    """Return the minimum in the ball, without moves along axes on which the best point, (d,), is at an end of the cube
+    and would leave the cube. Ends that are extended by ``beyond``, (d,), do not count. ``to_ball``, (d, d),
     maps offsets in the cube to the ball."""
     free = np.ones(len(best), dtype=np.bool_)
     while free.any():
