@@ -122,7 +122,7 @@ def test_the_end_of_a_plate_is_told_with_its_results_and_offers_the_next_one(
         dialog.get_by_label("How many trials").select_option("")
         dialog.get_by_role("button", name="Get the next trial").click()
         page.wait_for_url("**/trials/3")
-        page.get_by_role("button", name="Next trial").click()
+        page.get_by_role("button", name="Get a new trial").click()
         expect(dialog.get_by_label("How many trials")).to_have_value("")
         dialog.get_by_label("How many trials").select_option("open")
         dialog.get_by_role("button", name="Get the next trial").click()
