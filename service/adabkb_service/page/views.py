@@ -261,7 +261,8 @@ def get_results(
         "runs": runs,
         **_numbers(study, [each.result for each in found.lines]),
         "settings": {each.name: columns_in_words.parameter_values(each, rounded) for each in study.parameters},
-        "has_notes": any(each.attributes.get("note") for each in holders if each is not None),
+        "has_notes": any(each.attributes.get("note") for each in holders if each is not None)
+        or any(each.trial.reason for each in found.lines if each.trial and not each.result),
         "has_reporters": any(told.reported_by for each in found.lines if (told := each.result or each.trial)),
         "chosen": {"kind": kind, "worker": worker, "sort": sort, "order": order},
         "number": number,

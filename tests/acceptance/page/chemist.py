@@ -81,7 +81,7 @@ class Chemist:
         page = self._page
         if "/trials/" in page.url:
             before = page.url
-            page.get_by_role("button", name="Next trial").click()
+            page.get_by_role("button", name="Get a new trial").click()
             page.get_by_role("button", name="Get the next trial").click()
             page.wait_for_url(lambda url: "/trials/" in url and url != before)
         else:
@@ -113,7 +113,7 @@ class Chemist:
 
     def _lets_it_boil_over(self) -> None:
         page = self._page
-        page.get_by_role("button", name="No result").click()
+        page.get_by_role("button", name="Report a problem").click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_label("Why it failed").fill("boiled over")
         dialog.get_by_role("button", name="It failed").click()
@@ -134,7 +134,7 @@ class Chemist:
         """Release the point, exclude its ligand, and measure another point instead."""
         page = self._page
         self.missing = self._point()["ligand"]
-        page.get_by_role("button", name="No result").click()
+        page.get_by_role("button", name="Report a problem").click()
         page.get_by_role("dialog").get_by_label("What happened").fill("the bottle is empty")
         page.get_by_role("button", name="Try it again").click()
         expect(page.get_by_text("The trial will be issued again with the same conditions.")).to_be_visible()

@@ -192,7 +192,7 @@ def test_a_trial_is_repeated_annotated_and_followed_by_the_next(browser: Browser
         page.get_by_label("How many times").fill("2")
         page.get_by_role("button", name="Queue it").click()
         expect(page.locator("#toasts")).to_contain_text("Trials 2 to 3 are queued.")
-        page.get_by_role("button", name="Next trial").click()
+        page.get_by_role("button", name="Get a new trial").click()
         page.get_by_role("button", name="Get the next trial").click()
         page.wait_for_url("**/studies/rows/trials/2")
         expect(page.locator("#why")).to_contain_text("A user queued it to repeat trial 1, which gave 3.5.")

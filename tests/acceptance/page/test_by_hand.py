@@ -206,20 +206,20 @@ def gives_a_trial_back_and_tries_it_again(page: Page) -> None:
     expect(page.get_by_label("Your name")).to_have_value("berta")
     page.get_by_role("button", name="Get the next trial").click()
     page.wait_for_url("**/trials/2")
-    page.get_by_role("button", name="No result").click()
+    page.get_by_role("button", name="Report a problem").click()
     heading, dialog = page.get_by_role("heading", name="Trial 2"), page.get_by_role("dialog")
     assert accessible(page) == []
     dialog.get_by_label("What happened").fill("dropped")
     dialog.get_by_role("button", name="Try it again").click()
     expect(page.locator("#trial-events")).to_contain_text("dropped")
     expect(heading).to_contain_text("to try again")
-    expect(page.get_by_role("button", name="Next trial")).to_be_visible()
+    expect(page.get_by_role("button", name="Get a new trial")).to_be_visible()
     for back in ("Undo", "Try again"):
-        page.get_by_role("button", name="No result").click()
+        page.get_by_role("button", name="Report a problem").click()
         dialog.get_by_label("Why it failed").fill("burnt")
         dialog.get_by_role("button", name="It failed").click()
         expect(heading).to_contain_text("failed")
-        expect(page.locator("#trial-heading .primary")).to_have_text("Next trial")  # not the point that failed
+        expect(page.locator("#trial-heading .primary")).to_have_text("Get a new trial")  # not the point that failed
         page.get_by_role("button", name=back).first.click()
         if back == "Try again":
             dialog.get_by_role("button", name="Try again").click()

@@ -263,14 +263,14 @@ def test_20000_results_are_a_density_and_no_band(browser: Browser, large: str) -
         edge = sum(cell[4] for cell in cells if cell[2] < 8.5)
         assert middle > 4 * edge > 0
         series = {each["name"]: each for each in options(page, "history")["series"]}
-        assert len(series["results, darker where there are more"]["data"]) == len(cells)
+        assert len(series["results, a stronger colour where there are more"]["data"]) == len(cells)
         drawn = [
             point["result"]["value"] for each in series.values() if each["type"] == "scatter" for point in each["data"]
         ]
         assert drawn
         assert not [value for value in drawn if found["low"] <= value <= found["high"]]
         assert drawn.count(FAR) == LARGE // EVERY
-        expect(page.locator("#history-said")).to_contain_text("darker areas have more results")
+        expect(page.locator("#history-said")).to_contain_text("areas of a stronger colour have more results")
         expect(page.locator("#history-expected")).to_be_disabled()
         page.locator("#parallel").scroll_into_view_if_needed()
         page.locator("#parallel[data-state=shown]").wait_for()

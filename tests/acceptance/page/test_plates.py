@@ -111,7 +111,7 @@ def test_the_end_of_a_plate_is_told_with_its_results_and_offers_the_next_one(
         for trial, value in (("1", "86,5"), ("2", "20,7")):
             page.get_by_role("button", name=f"Enter the result of trial {trial}").click()
             page.locator("tr.editing").get_by_label("Yield").or_(page.get_by_label("Result", exact=True)).fill(value)
-            expect(page.locator("tr.editing")).to_contain_text("± if known")
+            expect(page.get_by_label("Standard error, if known")).to_be_visible()
             page.get_by_role("button", name="Save the result").click()
         empty = page.locator("section.empty")
         expect(empty).to_contain_text("Plate 1 is done")
@@ -122,7 +122,7 @@ def test_the_end_of_a_plate_is_told_with_its_results_and_offers_the_next_one(
         dialog.get_by_label("How many trials").select_option("")
         dialog.get_by_role("button", name="Get the next trial").click()
         page.wait_for_url("**/trials/3")
-        page.get_by_role("button", name="Next trial").click()
+        page.get_by_role("button", name="Get a new trial").click()
         expect(dialog.get_by_label("How many trials")).to_have_value("")
         dialog.get_by_label("How many trials").select_option("open")
         dialog.get_by_role("button", name="Get the next trial").click()

@@ -17,7 +17,7 @@ def created(api: httpx.Client, study: str) -> None:
 
 
 def decline(page: Page, reason: str) -> None:
-    page.get_by_role("button", name="No result").click()
+    page.get_by_role("button", name="Report a problem").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Why not").fill(reason)
     dialog.get_by_role("button", name="Not this one").click()
@@ -47,7 +47,7 @@ def test_a_suggestion_is_declined_with_its_reason_and_taken_back(
         expect(heading).to_contain_text("to try again")
         decline(page, "still none")
         expect(heading).to_contain_text("withdrawn")
-        page.get_by_role("button", name="Next trial").click()
+        page.get_by_role("button", name="Get a new trial").click()
         page.get_by_role("button", name="Get the next trial").click()
         page.wait_for_url("**/trials/2")
         assert page.locator(".point tbody").inner_text()

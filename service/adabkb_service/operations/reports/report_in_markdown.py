@@ -120,7 +120,7 @@ def _row(cells: list[str], *, is_text: bool = True) -> str:
 
 
 def _listed(found: words.Headline) -> str:
-    return ", ".join(f"{name} {value}" for name, value in found.conditions) + "."
+    return f"{', '.join(map(' '.join, found.conditions))}."
 
 
 def _text(text: str) -> str:

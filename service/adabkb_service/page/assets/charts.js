@@ -3,7 +3,7 @@
 // In a report, which is printed, all chosen charts are drawn.
 
 import { messageOf, statusOf } from "./caught.js";
-import { byId, dataOf, every, made, one } from "./elements.js";
+import { byId, dataOf, every, holder, made, one } from "./elements.js";
 import { say } from "./toasts.js";
 import { figure, measured } from "./words.js";
 
@@ -120,6 +120,38 @@ export function roomForLegend(chart, names) {
   const width = one(byId(chart, HTMLElement), ".plot", HTMLElement).clientWidth || Infinity;
   const needed = names.reduce((sum, name) => sum + LEGEND_MARK + LEGEND_LETTER * name.length, 0);
   return LEGEND_LINE * Math.floor(needed / width);
+}
+
+const STEPS_UP = 150; // a step that is lower than this part of the axis is not drawn as one
+
+/** A line of steps without those that are too low to be seen: ECharts would draw each of them as a slope.
+ * @param {[number, number][]} line
+ * @param {number} extent of the axis
+ */
+export function visibleSteps(line, extent) {
+  /** @type {[number, number][]} */
+  const kept = [];
+  for (const [i, point] of line.entries()) {
+    const last = kept.at(-1);
+    const isHigh = last === undefined || Math.abs(point[1] - last[1]) > extent / STEPS_UP;
+    if (isHigh) kept.push(point);
+    else if (i === line.length - 1) kept.push([point[0], last[1]]);
+  }
+  return kept;
+}
+
+export const NO_LOG = "only for numbers above 0";
+
+/** Enable a box, or disable it and say why beside it.
+ * @param {HTMLInputElement} box in its label
+ * @param {boolean} isAllowed
+ * @param {string} why not
+ */
+export function allow(box, isAllowed, why) {
+  box.disabled = !isAllowed;
+  const label = holder(box, "label", HTMLLabelElement);
+  label.querySelector("small")?.remove();
+  if (!isAllowed) label.append(made("small", {}, why));
 }
 
 const MIN_PLOT = 160; // height between the axes, in pixels

@@ -2,7 +2,7 @@
 
 import { call, pause } from "./calls.js";
 import { messageOf } from "./caught.js";
-import { apart, Chart, colours, common, numbers } from "./charts.js";
+import { allow, apart, Chart, colours, common, NO_LOG, numbers } from "./charts.js";
 import { progressOf } from "./compromises.js";
 import { StudyData } from "./data.js";
 import { byId } from "./elements.js";
@@ -195,7 +195,7 @@ const ofResults = (counts) => ({ min: 0, max: Math.max(1, ...counts), minInterva
  * @param {boolean} canBeLog
  */
 function upwards(ink, isLog, canBeLog) {
-  isLog.disabled = !canBeLog;
+  allow(isLog, canBeLog, NO_LOG);
   return numbers(ink, { type: canBeLog && isLog.checked ? "log" : "value", scale: true });
 }
 
@@ -361,7 +361,7 @@ function points(all, readable) {
     };
     const drawn = having.map(({ each }) => each);
     const dense = having.some(({ density }) => density)
-      ? ["of large studies, darker areas have more results, and points are results far from the others"]
+      ? ["of large studies, areas of a stronger colour have more results, and points are results far from the others"]
       : [];
     return {
       height: inPanels(option, of),

@@ -1,7 +1,7 @@
 // Learning curves: the values that trials reported, step by step. The chart shows the last trials, the best ones, or
 // those that a person chooses.
 
-import { apart, Chart, colours, common, numbers } from "./charts.js";
+import { allow, apart, Chart, colours, common, NO_LOG, numbers } from "./charts.js";
 import { byId } from "./elements.js";
 import { STATES } from "./states.js";
 import { counted, figure, measured } from "./words.js";
@@ -26,7 +26,7 @@ export function curvesChart(data) {
     const look = numbered.length ? (/** @type {Curve} */ _, /** @type {number} */ i) => ofTrial(i) : byState(ink);
     const named = (/** @type {Curve} */ each) => (numbered.length ? `trial ${each.trial}` : STATES[each.state]);
     const canBeLog = curves.every((each) => each.points.every(([, value]) => value > 0));
-    isLog.disabled = !canBeLog;
+    allow(isLog, canBeLog, NO_LOG);
     /** @type {ChartOption} */
     const option = {
       ...common(ink),

@@ -1,6 +1,6 @@
 // The best compromises of a study with several objectives (the Pareto front), and their progress (the hypervolume).
 
-import { Chart, colours, common, numbers } from "./charts.js";
+import { Chart, colours, common, numbers, visibleSteps } from "./charts.js";
 import { progressOf } from "./compromises.js";
 import { byId } from "./elements.js";
 import { conditions } from "./scale.js";
@@ -112,8 +112,10 @@ export function volumeChart(data) {
     if (!last)
       return { empty: front.results ? "No result is better than the reference point yet." : "No results yet." };
     const ink = colours();
+    /** @type {[number, number][]} */
     const line = front.history.map((each) => [each.observation, each.hypervolume]);
     const end = Math.max(front.results, last.observation);
+    const highest = front.hypervolume ?? last.hypervolume;
     /** @type {ChartOption} */
     const option = {
       ...common(ink),
@@ -134,7 +136,7 @@ export function volumeChart(data) {
           step: "end",
           symbol: "none",
           lineStyle: { width: 2.5, color: ink.accent },
-          data: [...line, [end, front.hypervolume]],
+          data: visibleSteps([...line, [end, highest]], highest),
         },
       ],
     };

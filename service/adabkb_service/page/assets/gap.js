@@ -1,8 +1,8 @@
 // The gap over time: the bound on the remaining gain when each trial was suggested.
 
-import { Chart, colours, common, numbers } from "./charts.js";
+import { allow, Chart, colours, common, NO_LOG, numbers } from "./charts.js";
 import { byId } from "./elements.js";
-import { inPoints, titled } from "./words.js";
+import { inPoints, titled, unitOfDifference } from "./words.js";
 
 const FEWEST = 5; // minimum number of trials whose gap is known, for the chart
 
@@ -19,7 +19,7 @@ export function gapChart(data) {
       if (known.length < FEWEST) return { empty: nothing(study, history) };
       const ink = colours();
       const canBeLog = known.every((each) => each.gap > 0);
-      isLog.disabled = !canBeLog;
+      allow(isLog, canBeLog, NO_LOG);
       /** @type {ChartOption} */
       const option = {
         ...common(ink),
@@ -35,7 +35,7 @@ export function gapChart(data) {
         }),
         yAxis: numbers(ink, {
           ...(canBeLog && isLog.checked ? { type: "log" } : { min: 0 }),
-          name: titled("possible gain", "", study.quantity.unit),
+          name: titled("possible gain", "", unitOfDifference(study.quantity.unit)),
           nameTextStyle: { color: ink.muted, align: "left" },
         }),
         series: [

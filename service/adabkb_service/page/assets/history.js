@@ -1,6 +1,6 @@
 // The results in order, the best so far, what the model recommends, and how much better a point may still be.
 
-import { Chart, colours, common, heightAround, numbers, roomForLegend } from "./charts.js";
+import { allow, Chart, colours, common, heightAround, mixed, NO_LOG, numbers, roomForLegend } from "./charts.js";
 import { byId, dataOf } from "./elements.js";
 import { Order } from "./order.js";
 import { conditions } from "./scale.js";
@@ -32,7 +32,8 @@ const purpose = (result) => result.phase ?? PURPOSES[result.origin ?? ""] ?? "ow
 const TOP = 56; // pixels above the grid, for one line of the legend and the name of the axis
 const STRIP = 20; // height of the strip of failed trials, in pixels
 const MAX_CONDITIONS = 12; // maximum number of values in a tooltip
-const CLOUD = "results, darker where there are more";
+const POSSIBLE = "#3a9bdc"; // a colour that no point and no line has
+const CLOUD = "results, a stronger colour where there are more";
 const FAILED = "failed trial, below the axis";
 const CROSS = "path://M0 0L10 10M10 0L0 10";
 
@@ -60,8 +61,8 @@ export function historyChart(data) {
     const end = Math.max(order.end, ...lost.map((each) => order.ofTrial(each.number))) + 1;
     const records = bestLine(study, history, order, doubted);
     const canBeLog = counting.every((each) => each.value > 0);
-    isLog.disabled = !canBeLog;
-    hasExpected.disabled = isDense;
+    allow(isLog, canBeLog, NO_LOG);
+    allow(hasExpected, !isDense, "not with so many results");
     /** @type {ChartOption} */
     const option = {
       ...common(ink),
@@ -85,9 +86,8 @@ export function historyChart(data) {
       yAxis: numbers(ink, {
         type: canBeLog && isLog.checked ? "log" : "value",
         scale: true,
-        ...(study.quantity.label || study.quantity.unit
-          ? { name: study.quantity.title, nameTextStyle: { color: ink.muted, align: "left" } }
-          : {}),
+        name: study.quantity.title,
+        nameTextStyle: { color: ink.muted, align: "left" },
       }),
       dataZoom:
         history.count > 60
@@ -116,8 +116,12 @@ export function historyChart(data) {
       .filter((/** @type {ChartOption} */ { type, name, data: all, markArea }) =>
         type === "custom" ? name === CLOUD || name === FAILED : all.length || markArea,
       )
-      .map((/** @type {ChartOption} */ { name, markArea }) =>
-        name === FAILED ? { name, icon: CROSS } : markArea ? { name, icon: "rect" } : name,
+      .map((/** @type {ChartOption} */ { name, markArea, itemStyle }) =>
+        name === FAILED
+          ? { name, icon: CROSS }
+          : markArea
+            ? { name, icon: "rect", itemStyle: ofBand(itemStyle, ink) }
+            : name,
       );
     option.grid.top += roomForLegend(
       "history",
@@ -173,7 +177,7 @@ export function historyChart(data) {
   });
 }
 
-/** The density of results, in a study with too many for separate points; darker means more.
+/** The density of results, in a study with too many for separate points; a stronger colour means more.
  * @param {Density} density
  * @param {string} color
  */
@@ -271,6 +275,12 @@ function results(all, order, ink, doubted, isShown = () => true) {
   return groups.filter((group) => group.data.length);
 }
 
+/** How a band looks in the legend: as pale as it is drawn.
+ * @param {{ color: string }} style
+ * @param {Colours} ink
+ */
+const ofBand = ({ color }, { surface }) => ({ color: mixed(color, surface), borderColor: color, borderWidth: 1 });
+
 /** @param {string} color */
 const hollow = (color) => ({ color: "none", borderColor: color, borderWidth: 1.5 });
 
@@ -308,7 +318,7 @@ function bands(study, recommendation, metric, ink, isLogScale) {
     markArea: { silent: true, itemStyle: { color, opacity: 0.16 }, data: [[{ yAxis: from }, { yAxis: to }]] },
   });
   return [
-    ...(room ? [band("still possible", ink.accent, room)] : []),
+    ...(room ? [band("still possible", POSSIBLE, room)] : []),
     ...(model && !study.objectives
       ? [
           band(
@@ -532,6 +542,6 @@ function said(study, { count, records, results: found }, line, density, failed, 
     const [toward, end] = [study.direction === "minimize" ? "down" : "up", like(room[1], study.gap, study.quantity)];
     parts.push(`shaded: ${toward} to ${end}, than which no point is better according to the model`);
   }
-  if (density) parts.push("darker areas have more results; points are results far from the others");
+  if (density) parts.push("areas of a stronger colour have more results; points are results far from the others");
   return `${parts.join("; ")}.`;
 }

@@ -45,7 +45,7 @@ export function parallelChart(data) {
     const apart = (width - 2 * BESIDE) / scales.length;
     const letters = isNarrow ? 14 : Math.max(Math.floor((apart - GAP) / LETTER), MIN_LETTERS);
     const drawn = scales.map((scale) => new Across(scale, found, letters));
-    const { label = "result", unit } = study.quantity;
+    const { label = data.shown() ?? "result", unit } = study.quantity;
     const axes = [
       ...drawn.map((each, dim) => ({ dim, ...each.axis })),
       { dim: scales.length, name: inTwoLines(label, unit), type: "value", scale: true },
@@ -93,7 +93,7 @@ export function parallelChart(data) {
             {
               dimension: scales.length,
               isReversed: isLess,
-              name: study.quantity.unit ?? "result",
+              name: unit ?? label,
               digits: study.quantity.digits,
               colours: isLight(ink.ink) ? RAMP.slice(3) : RAMP, // the darkest are invisible on a dark background
             },
@@ -133,7 +133,7 @@ export function parallelChart(data) {
         each.value,
         each.beyond?.join(" "),
       ]),
-      said: said(study, scales.length, worstFirst, beyond, contradicted.length, sampleOf(history)),
+      said: said(study, scales.length, worstFirst, beyond, contradicted.length, sampleOf({ ...history, drawn: found })),
     };
   });
 }

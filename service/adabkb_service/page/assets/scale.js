@@ -5,6 +5,7 @@ import { apportioned, figure, inUnit, shortNames, shown, titled, wrapped } from 
 /** @type {(one: unknown, other: unknown) => boolean} */
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
+const [SHORT, ROUND] = [200, [1, 2, 5]]; // high / low of a log scale with these ticks in each power of ten
 const FEW_DIGITS = 4; // a number with at most this many significant digits is shown as it is
 export const MAX_CHARACTERS = 16; // maximum length of a line of a name on an axis
 export const LINE = 14; // height of a line of a name, in pixels
@@ -205,8 +206,8 @@ export class Scale {
         lineHeight: LINE,
         hideOverlap: true,
         customValues: this.ticks,
-        showMinLabel: this.isContinuous || !this.isNumeric,
-        showMaxLabel: this.isContinuous || !this.isNumeric,
+        showMinLabel: this.isContinuous || this.ticks !== undefined,
+        showMaxLabel: this.isContinuous || this.ticks !== undefined,
         formatter: (/** @type {number} */ at) => this.tick(at),
       },
       axisLine: { onZero: false, lineStyle: { color: colours.line } },
@@ -214,9 +215,19 @@ export class Scale {
     };
   }
 
-  /** The positions of the choices; undefined for numbers, whose ticks ECharts chooses. */
+  /** The positions of the choices, or round numbers on a short log scale; undefined for other numbers, whose ticks
+   * ECharts chooses.
+   * @returns {number[] | undefined}
+   */
   get ticks() {
-    return this.isNumeric ? undefined : this.choices.map((_, i) => i);
+    if (!this.isNumeric) return this.choices.map((_, i) => i);
+    const { low = 0, high = 1 } = this.parameter;
+    if (!this.isLog || high / low > SHORT) return undefined;
+    const first = Math.floor(Math.log10(low));
+    const powers = Array.from({ length: Math.ceil(Math.log10(high)) - first + 1 }, (_, i) => 10 ** (first + i));
+    return powers
+      .flatMap((power) => ROUND.map((each) => Number((each * power).toPrecision(1))))
+      .filter((each) => low <= each && each <= high);
   }
 
   /** The names of choices for a narrow axis. Long names are cut in the middle. */

@@ -51,7 +51,12 @@ export function difference(value) {
  * @param {number} value
  * @param {Quantity} [quantity]
  */
-export const inPoints = (value, { unit } = {}) => inUnit(difference(value), unit === "%" ? "percentage points" : unit);
+export const inPoints = (value, { unit } = {}) => inUnit(difference(value), unitOfDifference(unit));
+
+/** The unit of a difference.
+ * @param {string | undefined} unit of the quantity
+ */
+export const unitOfDifference = (unit) => (unit === "%" ? "percentage points" : unit);
 
 const MAX_LINES = 3;
 
