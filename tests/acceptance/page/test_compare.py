@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from adabkb_service.storage import observations
 from adabkb_service.storage.database import Database
@@ -406,3 +406,97 @@ def test_the_notice_names_exactly_the_studies_that_do_not_update(
         expect(counts).to_have_text(["2", "2", "2", "1", "1"])
         page.reload()
         expect(counts).to_have_text(["2"] * 5)
+
+
+def test_a_model_that_has_failed_is_not_asked_again_at_once(browser: Browser, site: str) -> None:
+    """The chart shows the other study, and is complete."""
+    held: list[Route] = []
+    asked: list[str] = []
+
+    def refuse(route: Route) -> None:
+        asked.append(route.request.url)
+        if len(asked) == 1:
+            held.append(route)
+        else:
+            route.fulfill(status=503)
+
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.route("**/studies/second/importance*", refuse)
+        page.goto("/compare?study=first&study=second&charts=importance")
+        page.locator("#importance[data-state=shown][aria-busy=true]").wait_for()
+        wait_for(lambda: page.evaluate("performance.now()") and held)
+        held[0].fulfill(status=503)
+        drawn(page, "importance")
+        expect(page.locator("#importance-said")).to_have_text("1 study; not drawn: second.")
+        page.wait_for_timeout(500)  # for further requests
+        assert len(asked) == 1
+
+
+def observe_goals(api: httpx.Client, name: str, y: float, purity: float) -> None:
+    """Add a result to a study of yield and purity, which is created first if it has no result yet."""
+    goals = [{"metric": metric, "direction": "maximize", "reference": 0} for metric in ("y", "purity")]
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    if api.get(f"/v1/studies/{name}").status_code == httpx.codes.NOT_FOUND:
+        checked(api.post("/v1/studies", json={"id": name, "objectives": goals, "parameters": parameters}))
+    told = {"parameters": {"x": y / 100}, "metrics": {"y": y, "purity": purity}}
+    checked(api.post(f"/v1/studies/{name}/observe", json=told))
+
+
+def test_late_answers_of_a_model_do_not_replace_newer_ones(browser: Browser, site: str, api: httpx.Client) -> None:
+    """The model is asked when the page is loaded, and again after a new result, while the first answer is due."""
+    observe_goals(api, "late", 40, 90)
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append((route, route.fetch()))
+
+    with tab(browser, site) as page:
+        page.route("**/studies/late/front*", hold)
+        page.goto("/compare?study=late&charts=progress")
+        row = page.get_by_role("row", name="late")
+        wait_for(lambda: page.evaluate("performance.now()") and held)
+        observe_goals(api, "late", 80, 70)
+        expect(row).to_contain_text("2 best compromises")
+        route, answer = held[0]
+        with page.expect_response("**/studies/late/front*"):
+            route.fulfill(response=answer)
+        page.wait_for_timeout(500)  # for the page to use the answer
+        expect(row).to_contain_text("2 best compromises", timeout=1000)
+
+
+def test_best_compromises_stay_when_the_model_does_not_answer(browser: Browser, site: str, api: httpx.Client) -> None:
+    observe_goals(api, "unanswered", 40, 90)
+    observe_goals(api, "unanswered", 80, 70)
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/compare?study=unanswered")
+        row = page.get_by_role("row", name="unanswered")
+        expect(row).to_contain_text("2 best compromises")
+        page.route("**/studies/unanswered/front*", lambda route: route.fulfill(status=503))
+        with page.expect_response("**/studies/unanswered/front*"):
+            observe_goals(api, "unanswered", 30, 60)
+        observe_goals(api, "unanswered", 20, 50)
+        expect(row.get_by_role("cell").nth(2)).to_have_text("4")
+        expect(row).to_contain_text("2 best compromises", timeout=1000)
+
+
+def test_choices_of_the_address_wait_for_no_study(browser: Browser, site: str) -> None:
+    """They are applied once: what a person chooses meanwhile stays, and the address names it."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    with tab(browser, site) as page:
+        page.route("**/studies/second/progress.json", hold)
+        page.goto("/compare?study=first&study=second&progress-log=1&progress-across=share")
+        page.locator("#progress[data-state=shown][aria-busy=true]").wait_for()
+        assert options(page, "progress")["yAxis"][0]["type"] == "log"
+        page.locator("#progress").get_by_label("log scale").uncheck()
+        held[0].continue_()
+        expect(page.locator("#progress-said")).to_have_text("2 studies.")
+        page.wait_for_url("**/compare?study=first&study=second&progress-across=share")
+        expect(page.locator("#progress").get_by_label("log scale")).not_to_be_checked()
+        assert options(page, "progress")["yAxis"][0]["type"] == "value"

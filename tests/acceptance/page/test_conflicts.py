@@ -28,8 +28,8 @@ def two(browser: Browser, site: str, path: str) -> Iterator[tuple[Page, Page]]:
         yield anna, ben
 
 
-def study(api: httpx.Client, name: str, **definition: Any) -> str:
-    """A study of a yield in percent, with the result 84.2 of trial 1."""
+def study(api: httpx.Client, name: str, metrics: dict[str, float] | None = None, **definition: Any) -> str:
+    """A study of a yield in percent, with the result 84.2 of trial 1, perhaps with metrics."""
     parameters = [
         {"name": "x", "kind": "float", "low": 0, "high": 1},
         {"name": "t", "kind": "int", "low": 1, "high": 9},
@@ -39,7 +39,7 @@ def study(api: httpx.Client, name: str, **definition: Any) -> str:
     checked(api.post("/v1/studies", json={"id": name, **fields}))
     path = f"/v1/studies/{name}"
     checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
-    checked(api.post(f"{path}/observe", json={"trial": 1, "value": 84.2}))
+    checked(api.post(f"{path}/observe", json={"trial": 1, "value": 84.2, "metrics": metrics}))
     return path
 
 
@@ -89,6 +89,68 @@ def test_all_that_a_correction_changed_is_in_words(browser: Browser, site: str, 
             page.goto(where)
             place = page.locator("#feed") if page is anna else page.get_by_role("region", name="Changes")
             expect(place).to_contain_text(f"The result of trial 1 was {told}")
+
+
+def test_input_over_a_value_of_another_person_is_marked_when_the_table_shows_it(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """A row stays open while its table is read again. Input that both have made alike is not marked."""
+    path = study(api, "seen")
+    with tab(browser, site, refused=CHANGED) as page:
+        page.goto("/studies/seen/results")
+        rows = page.locator("#rows")
+        page.get_by_role("button", name="Edit the result of trial 1").click()
+        rows.get_by_label("Yield", exact=True).fill("77")
+        rows.get_by_label("Standard error").fill("1,5")
+        checked(api.patch(f"{path}/observations/1", json={"value": 73, "std_error": 1.5}))
+        page.locator("#news").get_by_role("button", name="Show").click()
+        expect(rows.locator(".fault")).to_have_text(
+            "Another person has changed this to 73 since you opened the form. To store your input instead, save it."
+        )
+        expect(rows.get_by_label("Yield", exact=True)).to_have_value("77")
+        page.get_by_role("button", name="Save the correction").click()
+        expect(page.get_by_text("The result is corrected.")).to_be_visible()
+        (result,) = checked(api.get(f"{path}/observations"))["items"]
+        assert (result["value"], result["std_error"]) == (77, 1.5)
+
+
+def test_a_value_that_one_has_seen_in_a_group_is_compared_with_later_ones(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """Also where the form did not have the group when it was opened."""
+    bounds = [{"metric": "purity", "lower": 0.5}]
+    path = study(api, "grouped", {"purity": 0.6}, outcome_constraints=bounds)
+    with tab(browser, site, refused=CHANGED) as page:
+        page.goto("/studies/grouped/trials/1")
+        form = page.locator("#correct-1 form")
+        form.evaluate("form => { form.dataset.before = JSON.stringify({ value: 84.2, std_error: null }); }")
+        page.get_by_role("button", name="Correct", exact=True).click()
+        form.get_by_label("Yield").fill("77")
+        form.get_by_label("purity", exact=True).fill("0,9")
+        save = page.get_by_role("button", name="Save the correction")
+        for value, purity in ((73, 0.7), (73, 0.8)):
+            checked(api.patch(f"{path}/observations/1", json={"value": value, "metrics": {"purity": purity}}))
+            save.click()
+            expect(form.locator(".fault").last).to_contain_text(f"changed this to {purity}")
+        save.click()
+        expect(page.get_by_text("The result is corrected.")).to_be_visible()
+        (result,) = checked(api.get(f"{path}/observations"))["items"]
+        assert (result["value"], result["metrics"]) == (77, {"purity": 0.9})
+
+
+@pytest.mark.parametrize("shows", ["results", "trials/1"])
+def test_a_reason_alone_corrects_nothing(browser: Browser, site: str, api: httpx.Client, shows: str) -> None:
+    name = f"reason-{shows[:6]}"
+    path = study(api, name)
+    with tab(browser, site) as page:
+        page.goto(f"/studies/{name}/{shows}")
+        page.get_by_role("button", name="Edit the result" if shows == "results" else "Correct").click()
+        page.locator("#rows, #correct-1").get_by_label("Reason, for the log").fill("read again")
+        page.get_by_role("button", name="Save the correction").click()
+        expect(page.get_by_text("Nothing was changed, so the reason was not stored.")).to_be_visible()
+        assert page.get_by_text("The result is corrected.").is_hidden()
+    kinds = [each["kind"] for each in checked(api.get(f"{path}/events"))["items"]]
+    assert "corrected" not in kinds
 
 
 @on_both

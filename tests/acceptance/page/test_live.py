@@ -56,6 +56,12 @@ window.EventSource = class extends EventSource {
 """
 """Records the streams of events that a page opens, and the kinds of events that it has handled."""
 
+TURN = """isHidden => {
+    Object.defineProperty(document, 'hidden', {value: isHidden, configurable: true});
+    document.dispatchEvent(new Event('visibilitychange'));
+}"""
+"""Hides the page or shows it, as if a user turned to another tab or back."""
+
 
 @pytest.fixture(scope="module")
 def site(database: str) -> Iterator[str]:
@@ -227,6 +233,42 @@ def test_a_change_of_a_trial_is_shown_though_a_read_of_the_page_has_failed(
         expect(page.locator("h1")).to_contain_text("to try again")
 
 
+@pytest.mark.parametrize("why", ["refused", "hidden"])
+def test_a_failed_read_is_repeated_at_the_next_event_only(
+    browser: Browser, site: str, api: httpx.Client, why: str
+) -> None:
+    """If the server has refused it for good, or the page is hidden."""
+    path = study(api, f"once-{why}")
+    checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
+    reads: list[str] = []
+
+    def refuse(route: Route) -> None:
+        if route.request.resource_type != "fetch":
+            route.continue_()
+            return
+        reads.append(route.request.url)
+        route.fulfill(status=404 if why == "refused" else 503)
+
+    with tab(browser, site, refused=(404, 503)) as page:
+        page.clock.install()
+        page.route("**/trials/1", refuse)
+        page.goto(f"/studies/once-{why}/trials/1")
+        page.clock.pause_at(page.evaluate("Date.now()") + 1000)
+        checked(api.post(f"{path}/trials/1/release", json={"attempt": 1}))
+        wait_for(lambda: page.evaluate("performance.now()") and len(reads) == 1)
+        if why == "hidden":
+            page.evaluate(TURN, True)
+        page.clock.run_for(120_000)
+        page.wait_for_timeout(500)  # for further requests
+        assert len(reads) == 1
+        page.unroute("**/trials/1")
+        if why == "hidden":
+            page.evaluate(TURN, False)
+        else:
+            checked(api.post(f"{path}/observe", json={"parameters": {"x": 0.5}, "value": 1}))
+        expect(page.locator("h1")).to_contain_text("to try again")
+
+
 def open_row(page: Page, trial: int) -> None:
     """Open the row of a trial. A click that begins on a row which is then replaced is lost."""
     button = page.get_by_role("button", name=f"Enter the result of trial {trial}")
@@ -359,22 +401,18 @@ def test_a_hidden_page_holds_no_connection_and_shows_what_it_missed(
     name = f"hidden-{shows[:6]}"
     path = study(api, name)
     checked(api.post(f"{path}/suggest", json={"worker": "anna"}))
-    turn = """isHidden => {
-        Object.defineProperty(document, 'hidden', {value: isHidden, configurable: true});
-        document.dispatchEvent(new Event('visibilitychange'));
-    }"""
     connected = "streams.filter(({readyState}) => readyState !== EventSource.CLOSED).length"
     with tab(browser, site) as page:
         page.add_init_script(STREAMS)
         page.goto(f"/studies/{name}/{shows}")
         wait_for(lambda: page.evaluate("heard.includes('open')"))
-        page.evaluate(turn, True)
+        page.evaluate(TURN, True)
         assert page.evaluate(connected) == 0
         checked(api.post(f"{path}/observe", json={"trial": 1, "value": 7.125}))
-        page.evaluate(turn, False)
+        page.evaluate(TURN, False)
         assert page.evaluate(connected) == 1
         expect(page.locator("main")).to_contain_text("7.125")
-        page.evaluate(turn, False)
+        page.evaluate(TURN, False)
         assert page.evaluate(connected) == 1
 
 

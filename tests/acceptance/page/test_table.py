@@ -302,6 +302,12 @@ def test_a_second_row_does_not_open_over_input_that_is_not_stored(
         page.get_by_role("button", name="Cancel").click()
         page.get_by_role("button", name="Edit the result of trial 2").click()
         expect(page.locator("#result-2.editing")).to_be_visible()
+        page.get_by_role("button", name="Cancel").click()
+        page.get_by_role("button", name="Edit own result R5").click()
+        page.get_by_label("Reason, for the log").fill("read again")
+        page.get_by_role("button", name="Edit the result of trial 1").click()
+        told = "Save result R5 first, or cancel it: its input is not stored yet."
+        expect(page.get_by_text(told, exact=True)).to_be_visible()
 
 
 def events(api: httpx.Client, study: str) -> list[dict[str, Any]]:

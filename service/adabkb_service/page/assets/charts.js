@@ -266,8 +266,12 @@ export class Chart {
     this.isRefusedAsBusy = false; // at the last attempt
     this.isDrawing = false;
     this.hasMore = false; // whether another part has arrived since the last drawing began
-    this.missing = 0; // the number of parts that had not arrived when the last drawing was made
+    /** The parts that had not arrived when the last drawing was made, without those that have failed since.
+     * @type {Set<unknown>}
+     */
+    this.missing = new Set();
     this.isLoading = () => false; // whether further parts are expected
+    this.wasLoading = false; // when the last drawing began
     this.drawnAt = 0;
     this.pause = MIN_MILLISECONDS;
     for (const button of every(this.frame, "[data-save]", HTMLElement)) {
@@ -316,6 +320,11 @@ export class Chart {
     this.due(true);
   }
 
+  /** Mark the chart as busy while parts of it are missing. */
+  tellBusy() {
+    if (!this.isDrawing) this.frame.setAttribute("aria-busy", String(this.wasLoading || this.missing.size > 0));
+  }
+
   /** Draw the chart now, even if it is not visible. */
   async drawn() {
     clearTimeout(this.timer);
@@ -325,11 +334,11 @@ export class Chart {
   async draw() {
     this.isDue = false;
     this.hasMore = false;
-    this.missing = 0;
+    this.missing = new Set();
     this.isDrawing = true;
     this.isRefusedAsBusy = false;
     this.drawnAt = Date.now();
-    const isLoading = this.isLoading();
+    this.wasLoading = this.isLoading();
     try {
       const made = await this.make(this);
       this.made = made;
@@ -342,9 +351,9 @@ export class Chart {
       else if (this.frame.dataset.state !== "shown")
         this.tell("failed", `${messageOf(error)} The page tries again when the study changes.`);
     }
-    this.frame.setAttribute("aria-busy", String(isLoading || this.missing > 0));
     this.timer = undefined;
     this.isDrawing = false;
+    this.tellBusy();
     // Requests that take the server long, because the study is large, are sent less often.
     this.pause = Math.max(MIN_MILLISECONDS, (Date.now() - this.drawnAt) / SHARE_OF_TIME);
     if (this.isDue) this.due(this.hasMore);

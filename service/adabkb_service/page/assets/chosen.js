@@ -75,17 +75,34 @@ export function showByDefault(name, isShown) {
   if (!named()) byId(name, HTMLElement).hidden = !isShown;
 }
 
-/** Offer the charts of the page, apply the settings of the address, and keep the address up to date. The selects must
- * already have their options.
+/** The default of each setting to which the address has been applied.
+ * @type {Map<Setting, string>}
  */
-export function keepChoices() {
+const defaults = new Map();
+
+/** Apply the address to settings, once to each: a person may change it afterwards.
+ * @param {Setting[]} which
+ */
+function applyTo(which) {
   const query = new URLSearchParams(location.search);
-  /** @type {[Setting, string][]} */
-  const usual = settings().map((each) => [each, textOf(each)]);
-  for (const [setting] of usual) {
+  for (const setting of which.filter((each) => !defaults.has(each))) {
+    defaults.set(setting, textOf(setting));
     const value = query.get(setting.id);
     if (value !== null) set(setting, value);
   }
+}
+
+/** Apply the settings of the address, except those of selects that have no options yet. */
+export function applyChoices() {
+  applyTo(settings().filter((each) => !(each instanceof HTMLSelectElement) || each.options.length > 0));
+}
+
+/** Offer the charts of the page, apply the remaining settings of the address, and keep the address up to date. The
+ * selects must already have their options.
+ */
+export function keepChoices() {
+  applyTo(settings());
+  const usual = [...defaults];
   if (!usualNames) showChosenCharts();
   const usualCharts = frames()
     .filter(({ id }) => usualNames?.has(id))

@@ -2,7 +2,7 @@
 // keeps all choices. What happens in the studies is shown while the page is open.
 
 import { root } from "./calls.js";
-import { keepChoices, showByDefault, showChosenCharts } from "./chosen.js";
+import { applyChoices, keepChoices, showByDefault, showChosenCharts } from "./chosen.js";
 import { compared, comparisonCharts, LOADING, learned, name, titlesOf } from "./comparison-charts.js";
 import { progressOf, rangesOf } from "./compromises.js";
 import { byId, every, made, one } from "./elements.js";
@@ -100,12 +100,14 @@ function list(all) {
     ?.focus();
 }
 
-/** Add what the model of a study says.
+/** Add what the model of a study says, unless the study has been read again meanwhile.
  * @param {import("./comparison-charts.js").Compared} each
  */
 async function learn(each) {
-  const { records } = each;
-  Object.assign(each, await learned(each));
+  const { cursor, records } = each;
+  const found = await learned(each);
+  if (each.cursor !== cursor) return;
+  Object.assign(each, found);
   list(all);
   if (each.records !== records) for (const chart of ofResults) chart.more(); // without doubtful results
 }
@@ -150,6 +152,7 @@ const all = chosen.map((id) => ({ id, error: LOADING, isLoading: true }));
 /** @type {import("./comparison-charts.js").Compared[]} */
 const readable = []; // those that have been read, in the same order
 showChosenCharts();
+applyChoices();
 const { ofResults, ofModels } = comparisonCharts(all, readable);
 
 /** Show the studies as they are known now.

@@ -46,21 +46,20 @@ export async function compared(id, data = new StudyData(id)) {
   }
 }
 
-/** What the model of a study adds to it; a model that does not answer adds nothing.
+/** What the model of a study adds to it. Fields that the model does not answer are left out.
  * @param {Compared} each
  * @returns {Promise<Partial<Compared>>}
  */
-export async function learned({ data, study, records, isDoubted, repeated }) {
-  const unanswered = () => null;
+export async function learned({ data, study, records }) {
+  const unanswered = () => undefined;
   const doubted = await data.doubted();
   const best = (await data.assessment().catch(unanswered))?.progress;
-  const now = (await data.hasBestNow()) ? await data.latest().then(({ model }) => model, unanswered) : null;
-  const front = study.objectives?.length ? await data.front().catch(unanswered) : null;
+  const latest = (await data.hasBestNow()) ? await data.latest().catch(unanswered) : undefined;
+  const front = study.objectives?.length ? await data.front().catch(unanswered) : undefined;
   const found = {
-    now,
-    front,
-    isDoubted: best?.is_doubted ?? isDoubted,
-    repeated: best ? best.measured : repeated,
+    ...(latest ? { now: latest.model } : {}),
+    ...(front ? { front } : {}),
+    ...(best ? { isDoubted: best.is_doubted, repeated: best.measured } : {}),
     isLearned: true,
   };
   if (!records.some(([seq]) => doubted.has(seq))) return found;
@@ -97,7 +96,7 @@ export function comparisonCharts(all, readable) {
 }
 
 /** What has been read of each study by now, as soon as one has answered. The chart is drawn again when another one has.
- * A study that does not answer is left out, unless none does.
+ * A study whose read fails is left out, unless all fail. A failed read is not repeated at once.
  * @template T
  * @param {Compared[]} studies
  * @param {(each: Compared) => Promise<T>} read
@@ -108,16 +107,18 @@ async function answered(studies, read, chart) {
   if (!studies.length) return [];
   /** @type {({ value: T } | undefined)[]} */
   const found = studies.map(() => undefined);
-  let [isTaken, failed] = [false, 0];
+  const missing = new Set(studies);
+  let isTaken = false;
   const reads = studies.map(async (each, i) => {
     try {
       found[i] = { value: await read(each) };
     } catch (error) {
-      failed += 1;
+      missing.delete(each);
+      chart.tellBusy();
       throw error;
-    } finally {
-      if (isTaken) chart.more();
     }
+    if (isTaken) chart.more();
+    else missing.delete(each);
   });
   await Promise.any(reads).catch(({ errors }) => {
     throw errors[0];
@@ -125,7 +126,7 @@ async function answered(studies, read, chart) {
   await pause(0); // for the answers that are known already
   isTaken = true;
   const values = found.flatMap((each) => (each ? [each.value] : []));
-  chart.missing = studies.length - failed - found.filter((each) => each).length;
+  chart.missing = missing;
   return values;
 }
 

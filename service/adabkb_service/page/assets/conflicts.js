@@ -3,7 +3,7 @@
 import { call } from "./calls.js";
 import { Guided, messageOf, statusOf } from "./caught.js";
 import { dataOf } from "./elements.js";
-import { fieldsOf, isChanged, Mistakes, Mistyped } from "./forms.js";
+import { body, fieldsOf, isChanged, Mistakes, Mistyped, tellProblem } from "./forms.js";
 import { same } from "./kept.js";
 import { figure } from "./words.js";
 
@@ -22,10 +22,11 @@ const words = (value) => (typeof value === "number" ? figure(value, 12) : `“${
 /** The error at a field that another person has changed.
  * @param {Element} field
  * @param {unknown} stored the value by now
+ * @param {string} [remedy] how to store one's own input
  */
-export function conflict(field, stored) {
+export function conflict(field, stored, remedy = "save again") {
   const what = stored === null || stored === "" ? "emptied this field" : `changed this to ${words(stored)}`;
-  const told = `Another person has ${what} since you opened the form. To store your input instead, save again.`;
+  const told = `Another person has ${what} since you opened the form. To store your input instead, ${remedy}.`;
   return new Mistyped(field, told);
 }
 
@@ -39,6 +40,8 @@ export function conflictsIn(form, was, now, sent) {
   /** @type {Mistyped[]} */
   const conflicts = [];
   for (const field of fieldsOf(form).filter((each) => each.name && isChanged(each))) {
+    const { group } = field.dataset;
+    if (group) was[group] ??= {};
     const before = groupOf(was, field);
     const stored = groupOf(now, field)[field.name] ?? null;
     const known = before[field.name] ?? null;
@@ -59,6 +62,29 @@ export async function refuseIfOthersChanged(form, sent) {
   const conflicts = conflictsIn(form, was, await call("GET", dataOf(form, "now")), sent);
   form.dataset.before = JSON.stringify(was);
   if (conflicts.length) throw new Mistakes(conflicts);
+}
+
+/** Mark the changed fields of a form that is opened anew whose stored values have changed since it was opened before.
+ * @param {HTMLFormElement} form with the present values in data-before
+ * @param {string} known the values when it was opened before
+ */
+export function markOthersChanges(form, known) {
+  const [was, now] = [JSON.parse(known), JSON.parse(dataOf(form, "before"))];
+  /** @type {Record<string, any>} */
+  let sent = {};
+  try {
+    sent = body(form);
+  } catch (error) {
+    console.debug(error); // mistyped input is reported when the form is sent
+  }
+  const valueIn = (/** @type {Record<string, any>} */ from, /** @type {Field} */ field) =>
+    groupOf(from, field)[field.name] ?? null;
+  const conflicts = fieldsOf(form).filter((field) => {
+    const stored = valueIn(now, field);
+    return isChanged(field) && !same(stored, valueIn(was, field)) && !same(stored, valueIn(sent, field));
+  });
+  if (!conflicts.length) return;
+  tellProblem(form, new Mistakes(conflicts.map((field) => conflict(field, valueIn(now, field), "save it"))));
 }
 
 /** The note beside a result, if a person has changed it.

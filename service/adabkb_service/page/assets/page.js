@@ -405,10 +405,10 @@ const remembered = (within) => [...within.querySelectorAll("[data-remember]")].f
 async function send(form) {
   for (let turn = 1; ; turn += 1) {
     const sent = /** @type {Record<string, any>} */ (form.made ? await form.made() : body(form));
-    if (apiOf(form)[0] === "PATCH" && !Object.keys(sent).length) {
+    if (apiOf(form)[0] === "PATCH" && Object.keys(sent).every((name) => name === "reason")) {
       discardDraft(form);
       form.closest("dialog")?.close();
-      say("Nothing was changed.");
+      say(`Nothing was changed${"reason" in sent ? ", so the reason was not stored" : ""}.`);
       return;
     }
     try {

@@ -1,6 +1,7 @@
 // The table of results: a row becomes a form where its result is corrected, excluded or entered. The table follows the
 // log, but does not move under a person who is typing.
 
+import { markOthersChanges } from "./conflicts.js";
 import { StudyData } from "./data.js";
 import { discardDraft, restoreDraft } from "./drafts.js";
 import { around, byId, dataOf, every, holder, ifThere, made, one } from "./elements.js";
@@ -30,7 +31,8 @@ let hasMissed = false; // whether there may be events that the page does not kno
 let reading = null; // the timer
 let readAt = 0;
 /** What a person has typed into a row, by field, while the table is read.
- * @type {{ name: string, isNew: boolean, values: Map<string, string | boolean> } | null}
+ * known: the stored values that the row showed, as JSON
+ * @type {{ name: string, isNew: boolean, values: Map<string, string | boolean>, known?: string } | null}
  */
 let typed = null;
 
@@ -61,7 +63,8 @@ function field(name, label, value, { group, isOptional = false, unit = "" } = {}
  */
 function begin(row) {
   if (editor && hasInput() && !editor.below.querySelector("[aria-busy]")) {
-    say(`Save ${inWords(nameOf(editor.row)).toLowerCase()} first, or cancel it: its input is not stored yet.`);
+    const told = inWords(nameOf(editor.row));
+    say(`Save ${told[0].toLowerCase()}${told.slice(1)} first, or cancel it: its input is not stored yet.`);
     inputsOf(editor).find(isChanged)?.focus();
     return;
   }
@@ -287,7 +290,8 @@ function show() {
         .filter(isChanged)
         .map((field) => [keyOf(field), inputOf(field)]),
     );
-    typed = { name: nameOf(editor.row), isNew: "trial" in editor.row.dataset, values };
+    const known = byId(FORM, HTMLFormElement).dataset.before;
+    typed = { name: nameOf(editor.row), isNew: "trial" in editor.row.dataset, values, known };
   }
   leave();
 }
@@ -306,7 +310,7 @@ const inputOf = (field) => (field.type === "checkbox" ? field.checked : field.va
 /** Open the row again into which a person has typed. */
 function typeAgain() {
   if (!typed) return;
-  const { name, isNew, values } = typed;
+  const { name, isNew, values, known } = typed;
   typed = null;
   const row = rowsOf(document).find((each) => nameOf(each) === name);
   if (!row?.querySelector("[data-edit]") || "trial" in row.dataset !== isNew) {
@@ -320,6 +324,7 @@ function typeAgain() {
     if (typeof value === "boolean") field.checked = value;
     else if (value !== undefined) field.value = value;
   }
+  if (known !== undefined) markOthersChanges(byId(FORM, HTMLFormElement), known);
 }
 
 function readAnew() {

@@ -15,6 +15,10 @@ const UNLESS_TYPED = ["trial-outcome", "files", "trial-dialogs"];
 const OF_RESULTS = new Set(["observed", "corrected", "measured", "annotated"]);
 const PAUSE_MILLISECONDS = 2500; // before the page is read again, if it has changed meanwhile or a read has failed
 const MAX_PAUSE_MILLISECONDS = 60_000; // the pause doubles after each failed read
+const TOO_MANY_REQUESTS = 429; // HTTP status
+
+/** A refused read that would be refused again, such as without a login or of a deleted study. */
+class FinalRefusal extends Error {}
 
 /** @param {Element} element */
 const isClosed = (element) => element.closest("dialog:not([open])") !== null;
@@ -35,7 +39,10 @@ const isSent = (part) => part.querySelector('form[aria-busy="true"]') !== null;
 /** Show the trial's new state. */
 async function refresh() {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
-  if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
+  if (!answer.ok) {
+    const isFinal = answer.status >= 400 && answer.status < 500 && answer.status !== TOO_MANY_REQUESTS;
+    throw new (isFinal ? FinalRefusal : Error)(`The server answered ${answer.status}.`);
+  }
   const found = new DOMParser().parseFromString(await answer.text(), "text/html");
   const { state: before, attempt } = byId("trial-heading", HTMLElement).dataset;
   const now = one(found, "#trial-heading", HTMLElement).dataset;
@@ -65,7 +72,14 @@ let failures = 0; // reads that have failed since the last successful one
 /** @type {number | undefined} */
 let again; // the timer after a failed read
 
-/** Read the page again, one request at a time. A read that fails is repeated: after a pause, and at the next event. */
+/** Repeat a failed read. A hidden page waits: the events that it does not show are sent again when it is visible. */
+function retry() {
+  if (!document.hidden) changed();
+}
+
+/** Read the page again, one request at a time. A read that fails is repeated at the next event and, unless the server
+ * has refused it for good, after a pause.
+ */
 function changed() {
   clearTimeout(again);
   isStale = true;
@@ -80,7 +94,8 @@ function changed() {
       } catch (error) {
         console.debug(error);
         failures += 1;
-        again = setTimeout(changed, Math.min(PAUSE_MILLISECONDS * 2 ** (failures - 1), MAX_PAUSE_MILLISECONDS));
+        if (!(error instanceof FinalRefusal))
+          again = setTimeout(retry, Math.min(PAUSE_MILLISECONDS * 2 ** (failures - 1), MAX_PAUSE_MILLISECONDS));
       }
       if (isStale) await pause(PAUSE_MILLISECONDS);
     }
