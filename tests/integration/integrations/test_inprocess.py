@@ -252,7 +252,9 @@ def test_every_trial_satisfies_constraints_on_choices() -> None:
     assert found.parameters is not None
     assert {name: found.parameters[name] for name in ("size", "kind", "on")} == {"size": 5, "kind": "a", "on": True}
     functions: list[Any] = [np.sin, np.cos]
-    with pytest.raises(ValueError, match=r"'f' is not a parameter .*; the choices of f are objects"):
+    with pytest.raises(
+        ValueError, match=r"'f' is not a parameter .*; constraints cannot use f, whose choices are objects"
+    ):
         minimize(np.hypot, {"f": Categorical(functions), "x": Float(0, 1)}, 3, constraints=["f == 'sin'"])
 
 
