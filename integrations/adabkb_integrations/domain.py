@@ -1,4 +1,4 @@
-"""Search spaces of the engine from parameters as declared with ``adabkb_client``.
+"""Convert parameters declared with ``adabkb_client`` to a search space of the engine.
 
 A choice may be any object, such as an estimator. The engine represents such choices by their indices.
 """
@@ -23,6 +23,7 @@ from adabkb_service.engine import space as spaces
 from adabkb_service.engine.catalogue import CatalogueAxis, table
 from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint
+from adabkb_service.engine.constraints.grammar import ConstraintError
 from adabkb_service.engine.feasibility import problems
 from adabkb_service.engine.mixtures import Mixture
 
@@ -39,32 +40,36 @@ class Domain:
 
     @property
     def size(self) -> float:
-        """The number of points; infinite if a parameter is real."""
+        """The number of points without regard to constraints, mixtures and conditions; infinite if a parameter is
+        real."""
         return math.prod(math.inf if axis.count is None else axis.count for axis in self.space.axes)
 
     def decode(self, point: Array, held: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the parameters at a position (d,). ``held`` may give the engine's values of some of them."""
-        return self.declared({**self.space.decode(point), **(held or {})})
+        """Return the parameters at a position (d,). Values in ``held`` (the engine's values, by name) replace those of
+        the position."""
+        return self.to_declared({**self.space.decode(point), **(held or {})})
 
-    def declared(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def to_declared(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of parameters as they were declared, given the engine's values."""
         return {name: self.choices[name][value] if name in self.indexed else value for name, value in values.items()}
 
-    def known(self, argument: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    def to_engine(self, argument: str, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the engine's values of parameters.
 
         Raises:
             ValueError: a value is not one of the choices.
         """
-        return {name: _known(f"{argument}[{name!r}]", each, self.choices.get(name)) for name, each in values.items()}
+        return {
+            name: _to_engine(f"{argument}[{name!r}]", each, self.choices.get(name)) for name, each in values.items()
+        }
 
-    def known_context(self, context: Mapping[str, Any]) -> dict[str, Any]:
+    def context_to_engine(self, context: Mapping[str, Any]) -> dict[str, Any]:
         """Return the engine's values of the context parameters.
 
         Raises:
             ValueError: the values are not those of the context parameters, or a value is invalid.
         """
-        known = self.known("context", context)
+        known = self.to_engine("context", context)
         problems = self.space.problems(known, partial=True)
         problems |= dict.fromkeys(known.keys() - self.space.context - problems.keys(), "is not a context parameter")
         problems |= dict.fromkeys(self.space.context - known.keys(), "is missing")
@@ -72,12 +77,12 @@ class Domain:
             raise ValueError(f"context[{name!r}] {problem}")
         return known
 
-    def values(self, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
+    def to_engine_or_none(self, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the engine's values of the given parameters, without parameters that the space does not have. None if
         a value is not one of its parameter's choices."""
         try:
             return {
-                name: _known(name, value, self.choices.get(name))
+                name: _to_engine(name, value, self.choices.get(name))
                 for name, value in parameters.items()
                 if name in self.space.names
             }
@@ -101,11 +106,11 @@ def domain_of(
     Args:
         declared: the parameters by name.
         origin: the name of the argument that declares them, for errors.
-        constraints: constraints on parameters without objects as choices.
-        mixtures: mixtures in the form of a study.
+        constraints: constraints, which must not use parameters whose choices are objects.
+        mixtures: mixtures as in the definition of a study: ``{"parameters": [...], "total": 1, ...}``.
 
     Raises:
-        TypeError: a mixture is not a dict in the form of a study.
+        TypeError: a mixture is not a dict as in the definition of a study.
         ValueError: a parameter has no values, or its bounds or step are invalid; nothing varies; a constraint cannot be
             parsed or satisfied; a mixture has no points or an invalid share; or a condition is invalid.
     """
@@ -126,7 +131,7 @@ def mixtures_of(given: Sequence[Mapping[str, Any]]) -> tuple[Mixture, ...]:
     """Return mixtures in the form of the engine.
 
     Raises:
-        TypeError: a mixture is not a dict in the form of a study.
+        TypeError: a mixture is not a dict as in the definition of a study.
         ValueError: a number of a mixture is out of its range.
     """
     if isinstance(given, Mapping):
@@ -159,7 +164,7 @@ def _context(declared: Mapping[str, Declared], origin: str, space: spaces.Space)
     known = [name for name, each in declared.items() if not isinstance(each, Fixed) and each.context]
     for name in known:
         if declared[name].when:
-            raise ValueError(f"{origin}[{name!r}]: context must be left out with when; keep one of the two")
+            raise ValueError(f"{origin}[{name!r}]: context and when cannot be combined; leave one of them out")
     if known and all(axis.name in known for axis in space.axes):
         raise ValueError(f"{origin}: all parameters are context, so there is nothing to choose")
     return frozenset(known)
@@ -175,7 +180,7 @@ def _conditions(
     whens = {
         name: {
             parent: tuple(
-                _known(f"{origin}[{name!r}]: when[{parent!r}]", value, choices.get(parent)) for value in values
+                _to_engine(f"{origin}[{name!r}]: when[{parent!r}]", value, choices.get(parent)) for value in values
             )
             for parent, values in each.when.items()
         }
@@ -188,14 +193,14 @@ def _conditions(
     return dependence.conditions(whens)
 
 
-def _known(argument: str, value: Any, choices: Sequence[Any] | None) -> Any:
+def _to_engine(argument: str, value: Any, choices: Sequence[Any] | None) -> Any:
     """Return the engine's value of a choice; a number is unchanged."""
     if choices is None:
         return value
     for choice, known in zip(choices, _values(choices), strict=True):
         if choice is value or engine.identity(choice) == engine.identity(value):
             return known
-    raise ValueError(f"{argument} lists {value!r}, which is not one of its choices: {list(choices)}")
+    raise ValueError(f"{argument}: {value!r} is not one of the choices {list(choices)}")
 
 
 def _values(choices: Sequence[Any]) -> Sequence[Any]:
@@ -221,9 +226,18 @@ def _is_value(choice: Any) -> bool:
 def _check(constraints: Sequence[str], domain: Domain) -> None:
     if isinstance(constraints, str):
         raise TypeError(f"constraints must be a list of strings, such as [{constraints!r}]")
-    objects = f"; the choices of {', '.join(sorted(domain.indexed))} are objects" if domain.indexed else ""
     for index, sentence in problems(constraints, domain.space, domain.indexed).items():
-        raise ValueError(f"constraints[{index}], {constraints[index]!r}: {sentence}{objects}")
+        hint = _hint(constraints[index], domain.indexed)
+        raise ValueError(f"constraints[{index}], {constraints[index]!r}: {sentence}{hint}")
+
+
+def _hint(constraint: str, indexed: frozenset[str]) -> str:
+    """Return what to add to the problem of a constraint if it uses parameters whose choices are objects."""
+    try:
+        objects = sorted(indexed & Constraint(constraint).names.keys())
+    except ConstraintError:  # the problem is its grammar
+        return ""
+    return f"; constraints cannot use {', '.join(objects)}, whose choices are objects" if objects else ""
 
 
 def _choices(declared: Declared) -> Sequence[Any] | None:
@@ -258,7 +272,7 @@ def _axis(argument: str, name: str, declared: Declared) -> engine.Axis | spaces.
     assert isinstance(declared, Float | Int)
     low, high, step = plain(declared.low), plain(declared.high), plain(declared.step)
     if not low < high:
-        raise ValueError(f"{argument}: high must be greater than low, not as in {declared}")
+        raise ValueError(f"{argument}: high must be greater than low; got {declared}")
     if declared.log and not low > 0:
         raise ValueError(f"{argument}: low must be positive on a log scale, not {low}")
     if step is not None and not 0 < step <= high - low:
@@ -266,7 +280,7 @@ def _axis(argument: str, name: str, declared: Declared) -> engine.Axis | spaces.
     scale: engine.Scale = "log" if declared.log else "linear"
     if isinstance(declared, Int):
         if any(number != int(number) for number in (low, high, step)):
-            raise ValueError(f"{argument}: low, high and step must be integers, not as in {declared}")
+            raise ValueError(f"{argument}: low, high and step must be integers; got {declared}")
         return engine.IntAxis(name, int(low), int(high), scale, int(step))
     if declared.periodic and (declared.log or step is not None):
         raise ValueError(f"{argument}: periodic must be left out on a log scale, and with a step")

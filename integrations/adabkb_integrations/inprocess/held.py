@@ -23,11 +23,11 @@ def restriction(domain: Domain, context: Mapping[str, Any] | None, fixed: Mappin
     """
     if not isinstance(fixed, Mapping):
         raise TypeError(f'fixed must be a dict of values by parameter, such as {{"x": 0.5}}, not {fixed!r}')
-    space, known = domain.space, {} if context is None else domain.known_context(context)
+    space, known = domain.space, {} if context is None else domain.context_to_engine(context)
     for name in fixed:
         if name in space.context:
-            raise ValueError(f"fixed[{name!r}] is a context parameter; give its value as context")
-    given = {**known, **domain.known("fixed", fixed)}
+            raise ValueError(f"fixed[{name!r}] is a context parameter; set it in context={{...}}")
+    given = {**known, **domain.to_engine("fixed", fixed)}
     # A parent that can have only one value has it.
     given |= {name: values[0] for name, values in space.activity.values_for(given) if len(values) == 1} | given
     for name, problem in space.problems(given, partial=True).items():
@@ -51,7 +51,7 @@ def assumed(domain: Domain, names: Collection[str], trials: Sequence[Evaluated])
         trials: the finished trials.
     """
     results = [trial for trial in trials if trial.has_result][: -engine.LATEST - 1 : -1]
-    points = [domain.known("parameters", trial.parameters) for trial in results]
+    points = [domain.to_engine("parameters", trial.parameters) for trial in results]
     return engine.assumed(domain.space.axes, names, points)
 
 

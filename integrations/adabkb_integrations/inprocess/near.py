@@ -22,7 +22,7 @@ def baseline_of(given: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
     """
     if not isinstance(given, Mapping):
         raise TypeError(f'baseline must be a dict of values by parameter, such as {{"x": 0.5}}, not {given!r}')
-    space, known = domain.space, domain.known("baseline", given)
+    space, known = domain.space, domain.to_engine("baseline", given)
     problems = space.problems(known, partial=True)
     fixed = [each.name for each in space.parameters if isinstance(each, Fixed) and each.name in known]
     problems |= dict.fromkeys(fixed, "is a fixed parameter, so it cannot change; leave it out")
@@ -60,6 +60,6 @@ def near_baseline(
     values = {**domain.space.measured(found.point), **context}
     gains = {each.axis: each.gain for each in found.changes or ()}
     kept = {name: baseline[name] for name, (k, _) in axes.items() if k not in gains and name in values}
-    parameters, reset = domain.declared({**values, **kept}), domain.declared(baseline)
+    parameters, reset = domain.to_declared({**values, **kept}), domain.to_declared(baseline)
     changes = [Change(name, reset[name], parameters[name], gains[k]) for name, (k, _) in axes.items() if k in gains]
     return Estimate(parameters, sign * found.mean, found.std, changes=tuple(changes))

@@ -64,7 +64,7 @@ def _snapshot(
 def _position(trial: Evaluated, shared: tuple[int, ...], domain: Domain) -> Position | None:
     """Return the position of a trial along the shared axes, in the middle along inactive ones; None if the trial is
     outside the range of any of them."""
-    values, axes, rest = domain.values(trial.parameters), domain.space.axes, domain.space.activity.rest
+    values, axes, rest = domain.to_engine_or_none(trial.parameters), domain.space.axes, domain.space.activity.rest
     if values is None or not all(holds(axes[k], values[axes[k].name]) for k in shared if axes[k].name in values):
         return None
     found = (axes[k].encode(values[axes[k].name]) if axes[k].name in values else float(rest[k]) for k in shared)

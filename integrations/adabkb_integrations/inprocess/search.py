@@ -128,7 +128,8 @@ class Options(TypedDict, total=False):
     ``{"gap_share_below": 0.01}`` (according to the model, further trials gain less than this share of the range of the
     results), or both."""
     tolerance: SupportsFloat | None
-    """The search ends once, according to the model, further trials gain at most this, in the objective's units."""
+    """The search ends when its gap, the model's bound on what further trials can gain, is at most this, in the
+    objective's units."""
     context: Context
     """The values of the context parameters, or a function that returns them, called before each trial. Those that are
     measured with the result, ``Float(0, 1, context="measured")``, can be left out: the function returns them, as in
@@ -323,7 +324,7 @@ class Search:
         results = [trial for trial in self.trials if trial.has_result]
         if not self._domain.space.context or not results:
             return {}
-        point = self._domain.space.nearest(self._domain.known("parameters", results[-1].parameters))
+        point = self._domain.space.nearest(self._domain.to_engine("parameters", results[-1].parameters))
         return {name: point[name] for name in self._domain.space.context}
 
     def _search(self, shown: Progress) -> Reason:
@@ -365,7 +366,7 @@ class Search:
         unknown = [name for name in self._in_context if name not in (context or {})]
         if not unknown:
             return context
-        return {**self._domain.declared(assumed(self._domain, unknown, self.trials)), **(context or {})}
+        return {**self._domain.to_declared(assumed(self._domain, unknown, self.trials)), **(context or {})}
 
     def _evaluated(self, parameters: Mapping[str, Any], plate: int | None) -> Evaluated:
         number, started = len(self.trials) + 1, time.perf_counter()
@@ -427,7 +428,7 @@ class Search:
         if not differing:
             return point
         try:
-            problems = self._domain.space.problems(self._domain.known("parameters", point), is_measured=True)
+            problems = self._domain.space.problems(self._domain.to_engine("parameters", point), is_measured=True)
         except ValueError as error:
             raise WrongResult(f"the function returned {error}") from None
         for name, problem in problems.items():
@@ -451,7 +452,7 @@ class Search:
         if others := [name for name in found if name not in self._in_context]:
             raise WrongResult(f"parameters[{others[0]!r}] is not measured with the result; leave it out")
         try:
-            known = self._domain.known("parameters", found)
+            known = self._domain.to_engine("parameters", found)
         except ValueError as error:
             raise WrongResult(str(error)) from None
         for name, problem in self._domain.space.problems(known, partial=True, is_measured=True).items():
@@ -523,7 +524,7 @@ class Search:
     def _take_in(self, trial: Evaluated, point: Array, suggested: Mapping[str, Any]) -> None:
         position: Position = tuple(point.tolist())
         if trial.parameters != suggested and trial.state != "failed":
-            at = self._domain.space.encode(self._domain.known("parameters", trial.parameters))
+            at = self._domain.space.encode(self._domain.to_engine("parameters", trial.parameters))
             self._moved += [position] if tuple(at.tolist()) != position else []
             position = tuple(at.tolist())
         if trial.state != "failed":

@@ -36,7 +36,7 @@ def rule_of(given: Mapping[str, Any] | None, measured: Measurements, *, has_mode
     if not isinstance(given, Mapping) or name not in KEYS:
         raise TypeError(f"early_stopping must be a rule such as {EXAMPLE}, not {given!r}")
     if unknown := given.keys() - COMMON - KEYS[name]:
-        raise TypeError(f"early_stopping: {sorted(unknown)[0]!r} is no key of the rule {name!r}")
+        raise TypeError(f"early_stopping: {sorted(unknown)[0]!r} is not a key of the rule {name!r}")
     for key in ("max_steps", *(("no_gain_for",) if name == "patience" else ())):
         if key not in given:
             raise TypeError(f"early_stopping: the rule {name!r} needs {key}")

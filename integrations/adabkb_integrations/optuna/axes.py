@@ -80,7 +80,7 @@ def checked(name: str, value: Any, distribution: BaseDistribution) -> Any:
     except (TypeError, ValueError):
         is_known = False
     if not is_known:
-        raise ValueError(f"context[{name!r}] is {value!r}, which is no value of {distribution}")
+        raise ValueError(f"context[{name!r}] is {value!r}, which is not a value of {distribution}")
     return distribution.to_external_repr(internal)
 
 

@@ -1,4 +1,4 @@
-"""Objectives written for Optuna, evaluated for a study on a server. The early-stopping rule of the study replaces the
+"""Run objectives written for Optuna in a study on a server. The early-stopping rule of the study replaces the
 pruner."""
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from adabkb_client import LeasedTrial
 
 
 class ServedTrial(FixedTrial):
-    """A trial of a server with the interface of Optuna's trials, which suggests the values chosen by the server."""
+    """A trial of a study, with the interface of an Optuna trial. Its ``suggest_`` methods return the values that the
+    server chose."""
 
     def __init__(self, leased: LeasedTrial) -> None:
         super().__init__(leased.parameters, leased.number)
@@ -34,8 +35,8 @@ class ServedTrial(FixedTrial):
         Raises:
             adabkb_client.Invalid: the step is smaller than that of the previous report, or exceeds ``max_steps`` of the
                 study's early_stopping.
-            adabkb_client.Conflict: another value was reported at this step, or the attempt no longer holds the trial,
-                or the trial has ended.
+            adabkb_client.Conflict: another value was reported at this step, this attempt has lost its lease, or the
+                trial has ended.
         """
         self._leased.report(step, float(value), cost=cost, parameters=parameters)
 
@@ -54,7 +55,8 @@ def served(objective: Callable[[BaseTrial], float]) -> Callable[[LeasedTrial], f
 
     ``trial.suggest_float`` etc. return the parameters of the trial, which the study declares under the same names.
     ``trial.report`` reports to the server, and ``trial.should_prune`` returns its decision. If the objective raises
-    ``optuna.TrialPruned`` after a decision to stop, the trial is stopped; otherwise, it fails.
+    ``optuna.TrialPruned`` after the server decided to stop the trial, the trial is stopped. Without such a decision, it
+    fails.
 
     Args:
         objective: takes a trial and returns one value.

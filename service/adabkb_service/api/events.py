@@ -203,8 +203,8 @@ def _exported(
 @by_follower
 async def get_report(study_id: StudyId, reading: ReadingDep, caller: CallerDep) -> Response:
     """A report as Markdown, for a notebook: a summary, the definition, the best point with its uncertainty, all
-    results, failures with reasons, who did what, and version and hash of the log. Only the owner and administrators get
-    entries of the audit log."""
+    results, failures with reasons, who did what, and revision and hash of the log. Only the owner and administrators
+    get entries of the audit log."""
     return await reading(_reported, study_id, caller)
 
 

@@ -78,7 +78,7 @@ def first_stored(definition: dict[str, Any]) -> dict[str, Any]:
     return {**definition, "parameters": with_digests(definition["parameters"])}
 
 
-def worded(stored: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def with_display_changes(stored: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return a stored definition with changes of ``quantities``, and of the labels and units of parameters."""
     words = changes.get("parameters", {})
     parameters = [

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from adabkb_service.errors import LoginFailed
 
-SECONDS = 600
+LOGIN_TIMEOUT_SECONDS = 600
 """The maximum time from the redirect to the provider until the browser returns."""
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{40,100}")
 _PATH = re.compile(r"/(?![/\\])[!-\[\]-~]{0,1999}")
@@ -50,7 +50,7 @@ class Login:
         login = None if cookie is None else cls._parsed(cookie)
         if login is None or not hmac.compare_digest(login.state.encode(), state.encode()):
             raise LoginFailed(
-                f"This login was not begun in this browser, has ended, or took more than {SECONDS // 60} "
+                f"This login was not begun in this browser, has ended, or took more than {LOGIN_TIMEOUT_SECONDS // 60} "
                 f"minutes. If you began a later login in another tab, complete that one. {AGAIN}",
                 "login: state",
             )

@@ -25,7 +25,7 @@ from adabkb_service.api.deps import ServiceDep
 from adabkb_service.api.middleware import sender
 from adabkb_service.identity.provider import Provider
 from adabkb_service.operations.access import sessions
-from adabkb_service.operations.access.sessions import Ended
+from adabkb_service.operations.access.sessions import EndedSession
 from adabkb_service.operations.service import Service
 from adabkb_service.page.rendering import page
 
@@ -54,10 +54,10 @@ async def log_in(request: Request, caller: CallerDep) -> Response:
 @router.post("/logout")
 @needs_nothing
 async def log_out(request: Request, service: ServiceDep) -> Response:
-    """Delete the cookie, end the session if its token is one, and return the address of the next page."""
+    """Delete the cookie. If its token belongs to a session, end the session. Return the address of the next page."""
     token = cookie_of(request.scope)
     ended = None if token is None else await run_sync(_end, request, service, token)
-    return await _left(request, ended)
+    return await _logged_out(request, ended)
 
 
 @router.post("/logout/everywhere")
@@ -70,10 +70,10 @@ async def log_out_everywhere(request: Request, service: ServiceDep, caller: Call
     if caller.person is not None and caller.user is not None:
         await run_sync(sessions.end_all, service, caller, caller.user)
         await run_sync(_gate(request).rights_changed)
-    return await _left(request, ended)
+    return await _logged_out(request, ended)
 
 
-def _end(request: Request, service: Service, token: str) -> Ended | None:
+def _end(request: Request, service: Service, token: str) -> EndedSession | None:
     ended = sessions.end(service, token, sender(request.scope))
     if ended is not None:
         _gate(request).rights_changed()
@@ -85,7 +85,7 @@ def _gate(request: Request) -> Gate:
     return gate
 
 
-async def _left(request: Request, ended: Ended | None) -> Response:
+async def _logged_out(request: Request, ended: EndedSession | None) -> Response:
     """Delete the cookie, and return the address of the next page: the logout of the provider if the session began
     there, otherwise the login page."""
     root = request.scope.get("root_path", "")

@@ -21,7 +21,7 @@ from adabkb_service.api.middleware import sender
 from adabkb_service.api.problem_types import problem_type_of
 from adabkb_service.errors import AdaBKBError, LoginFailed, LoginRefused, Unavailable
 from adabkb_service.identity.claims import identify
-from adabkb_service.identity.login import SECONDS, Login, local_path
+from adabkb_service.identity.login import LOGIN_TIMEOUT_SECONDS, Login, local_path
 from adabkb_service.identity.provider import Provider
 from adabkb_service.operations.access import sessions
 from adabkb_service.operations.service import Service
@@ -48,7 +48,9 @@ async def begin(request: Request, target: Annotated[str, Query(alias="next", max
     response = RedirectResponse(url, 303, NO_STORE)
     name, secure = _begun(request)
     # Lax, as the provider leads back here from another site.
-    response.set_cookie(name, login.cookie, SECONDS, path="/", secure=secure, httponly=True, samesite="lax")
+    response.set_cookie(
+        name, login.cookie, LOGIN_TIMEOUT_SECONDS, path="/", secure=secure, httponly=True, samesite="lax"
+    )
     return response
 
 

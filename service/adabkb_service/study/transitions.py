@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 
 from adabkb_service.contract.attributes import merged
 from adabkb_service.contract.cost import cost_of
-from adabkb_service.contract.stored import definition_of, edited, first_stored, worded
+from adabkb_service.contract.stored import definition_of, edited, first_stored, with_display_changes
 from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.engine.early_stopping import extended
 from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
@@ -109,7 +109,7 @@ def _updated(rows: Rows, event: EventRow) -> Columns:
     columns = {name: value for name, value in changes.items() if name in CHANGEABLE}
     if len(columns) == len(changes):
         return columns
-    return {**columns, "definition": worded(rows.study.definition, changes)}
+    return {**columns, "definition": with_display_changes(rows.study.definition, changes)}
 
 
 def _paused(_: Rows, __: EventRow) -> Columns:

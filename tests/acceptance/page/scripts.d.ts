@@ -4,8 +4,8 @@
 type Field = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
 interface HTMLFormElement {
-  /** What the form sends; forms without it send their fields. */
-  made?: () => unknown;
+  /** Returns the body of the form's request; forms without it send their fields. */
+  requestBody?: () => unknown;
   /** The field that a fault is about, by its JSON pointer. */
   fieldOf?: (pointer: string) => Element | null | undefined;
   /** A fault in the words of the form. */

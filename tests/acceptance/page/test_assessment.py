@@ -103,7 +103,7 @@ def test_a_choice_that_was_never_tried_is_filled_in_for_the_next_experiment(
     with tab(browser, site) as page:
         page.goto("/studies/try")
         best = page.locator("#best")
-        missing = "Before the model says which points are good, 6 more results are needed."
+        missing = "The model needs 6 more results to compare parameters and to bound the remaining gain."
         expect(best.locator(".banner")).to_contain_text(missing)
         expect(best.locator("[data-by=observed]").first).to_have_text("94")
         expect(best.locator("[data-by=model]:visible")).to_have_count(0)

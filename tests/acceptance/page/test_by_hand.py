@@ -163,7 +163,7 @@ def pauses_and_changes_the_limits(page: Page) -> None:
     page.get_by_role("button", name="End the study").click()
     expect(page.locator("#figures .verdict")).to_contain_text("after 2 trials (the budget was 9). 1 trial is")
     expect(page.locator("#figures")).to_contain_text("of 2 trials done")
-    page.locator(".toast", has_text="The study is ended").get_by_role("button", name="Undo").click()
+    page.locator(".toast", has_text="The study issues no new trials").get_by_role("button", name="Undo").click()
     expect(page.locator("#figures .pill").first).to_have_text("open")
     expect(page.locator("#figures")).to_contain_text("of 9")
 
@@ -442,7 +442,7 @@ def test_an_ended_study_with_a_trial_still_out_asks_only_for_its_result(
             expect(page.get_by_role("button", name=absent)).to_have_count(0)
         expect(page.locator(".actions .primary")).to_have_text("Enter the result of trial 2")
         expect(page.get_by_role("button", name="Raise the budget")).to_be_visible()
-        expect(page.locator("#assessment")).to_contain_text("The study has ended: it issues no new trials.")
+        expect(page.locator("#assessment")).to_contain_text("The study issues no new trials.")
         page.goto("/")
         row = page.locator("tr", has=page.locator("#study-ending"))
         expect(row.locator(".pill")).to_have_text("ending")

@@ -178,7 +178,7 @@ def test_the_json_follows_the_form_and_says_what_is_wrong_with_it(browser: Brows
             "algorithm": {"profile": "paper", "norm_bound": 3},
         }
         page.get_by_text("More", exact=True).click()
-        page.get_by_label("System").select_option(label="evenly spread points, without a model")
+        page.get_by_label("Algorithm").select_option(label="evenly spread points, without a model")
         assert as_json(page)["algorithm"] == {"kind": "sobol"}
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert accessible(page) == []

@@ -76,7 +76,7 @@ def test_too_few_results_and_none_that_satisfies_the_bounds_are_both_said(
         page.goto("/studies/beyond")
         expect(page.locator("#shortcoming")).to_have_text(
             "No result satisfies all bounds yet: these points come closest. Few results: 3, for 2 parameters that "
-            "vary. Before the model says which points are good, 6 more results are needed."
+            "vary. The model needs 6 more results to compare parameters and to bound the remaining gain."
         )
         expect(page.locator("#recommended-now")).to_be_hidden()
         expect(page.locator('#recommendation [data-by="model"]').first).to_be_hidden()

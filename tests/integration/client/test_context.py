@@ -109,7 +109,7 @@ def test_minimize_takes_a_context() -> None:
         (None, "context must have the values of humidity, machine"),
         ({"humidity": 0.2}, r"context\['machine'\] is missing"),
         ({**DAMP, "humidity": 7}, r"context\['humidity'\] is 7, outside"),
-        ({**DAMP, "machine": "C"}, r"context\['machine'\] lists 'C', which is not one of its choices"),
+        ({**DAMP, "machine": "C"}, r"context\['machine'\]: 'C' is not one of the choices \['A', 'B'\]"),
         ({**DAMP, "speed": 1}, r"context\['speed'\] is not a context parameter"),
     ]:
         with pytest.raises(ValueError, match=words):

@@ -227,7 +227,7 @@ def test_every_trial_satisfies_the_constraints_of_its_branch() -> None:
 
 @pytest.mark.long
 def test_every_trial_satisfies_constraints_on_choices() -> None:
-    """Choices are named by their values, including tuples; an error names choices that are objects."""
+    """Choices are named by their values, including tuples."""
     space: dict[str, Parameter] = {
         "x": Float(0, 1),
         "layers": Categorical([(64,), (64, 64), None]),
@@ -251,9 +251,19 @@ def test_every_trial_satisfies_constraints_on_choices() -> None:
     found = minimize(loss, space, 25, seed=1, constraints=constraints, max_failures=1, progress=False)
     assert found.parameters is not None
     assert {name: found.parameters[name] for name in ("size", "kind", "on")} == {"size": 5, "kind": "a", "on": True}
+
+
+def test_an_error_of_a_constraint_names_choices_that_are_objects_only_if_the_constraint_uses_them() -> None:
     functions: list[Any] = [np.sin, np.cos]
-    with pytest.raises(ValueError, match=r"'f' is not a parameter .*; the choices of f are objects"):
-        minimize(np.hypot, {"f": Categorical(functions), "x": Float(0, 1)}, 3, constraints=["f == 'sin'"])
+    space: dict[str, Parameter] = {"f": Categorical(functions), "x": Float(0, 1)}
+    with pytest.raises(
+        ValueError, match=r"'f' is not a parameter .*; constraints cannot use f, whose choices are objects"
+    ):
+        minimize(np.hypot, space, 3, constraints=["f == 'sin'"])
+    for constraint in ("x > 2", "y > 0", "x >"):
+        with pytest.raises(ValueError, match=r"constraints\[0\]") as raised:
+            minimize(np.hypot, space, 3, constraints=[constraint])
+        assert "objects" not in str(raised.value)
 
 
 def without_defaults(k: str, n: int, x: float) -> float:

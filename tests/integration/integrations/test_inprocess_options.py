@@ -165,7 +165,7 @@ def test_context_is_refused_with_what_needs_one_best_point() -> None:
         ({"baseline": {"day": 0.5}}, r"baseline\['day'\] is a context parameter, which is not chosen"),
         ({"stop": {"no_gain_for": 3}}, "stop cannot be combined with context parameters"),
         ({"tolerance": 1}, "tolerance cannot be combined with context parameters"),
-        ({"fixed": {"day": 0.5}}, r"fixed\['day'\] is a context parameter; give its value as context"),
+        ({"fixed": {"day": 0.5}}, r"fixed\['day'\] is a context parameter; set it in context=\{\.\.\.\}"),
     ]
     for options, message in refused:
         with pytest.raises(ValueError, match=message):

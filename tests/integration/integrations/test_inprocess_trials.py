@@ -376,7 +376,10 @@ def test_a_result_at_another_point_counts_there(client: Client) -> None:
     [
         ({"early_stopping": MedianRule(9), "pass_trial": False}, "early_stopping also needs pass_trial=True"),
         ({"early_stopping": {"rule": "best"}}, "early_stopping must be a rule such as MedianRule"),
-        ({"early_stopping": {"rule": "asha", "max_steps": 9, "no_gain_for": 3}}, "'no_gain_for' is no key of the rule"),
+        (
+            {"early_stopping": {"rule": "asha", "max_steps": 9, "no_gain_for": 3}},
+            "'no_gain_for' is not a key of the rule",
+        ),
         ({"early_stopping": {"rule": "patience", "max_steps": 9}}, "the rule 'patience' needs no_gain_for"),
         ({"early_stopping": MedianRule(9, min_steps=9)}, r"early_stopping\['min_steps'\] must be less than max_steps"),
         ({"early_stopping": MedianRule(9, metric="m")}, r"early_stopping\['metric'\] is only for several objectives"),

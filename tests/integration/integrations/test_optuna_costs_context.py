@@ -112,7 +112,7 @@ def test_a_wrong_context_is_refused(trials: int, value: dict[str, Any]) -> None:
     study = optuna.create_study(sampler=AdaBKBSampler(seed=1, context=lambda _: given))
     study.optimize(lambda trial: quality(**asked(trial)), n_trials=trials)
     given = value
-    with pytest.raises(ValueError, match=r"context\['(humidity|glue)'\] is .*, which is no value of"):
+    with pytest.raises(ValueError, match=r"context\['(humidity|glue)'\] is .*, which is not a value of"):
         study.optimize(lambda trial: quality(**asked(trial)), n_trials=1)
     with pytest.raises(TypeError, match="must be a dict"):
         AdaBKBSampler(context=3)  # type: ignore[arg-type]

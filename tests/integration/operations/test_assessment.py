@@ -99,8 +99,8 @@ def test_five_results_are_too_few_for_importances(running: Service) -> None:
     assert found.findings is not None
     assert (found.findings.importances, found.findings.text) == ({}, "Never tried: catalyst PPh3.")
     assert found.checks[0].text == (
-        "Few results: 5, for 3 parameters that vary. Before the model says which points are good, 7 more results are "
-        "needed."
+        "Few results: 5, for 3 parameters that vary. The model needs 7 more results to compare parameters and to bound "
+        "the remaining gain."
     )
 
 
@@ -544,8 +544,8 @@ def test_nothing_that_the_model_has_learned_is_shown_before_there_are_enough_res
     grown(running, 11)
     early, point = assessment(running, "s"), recommendation(running, "s")
     assert [each.text for each in early.checks] == [
-        "Few results: 11, for 3 parameters that vary. Before the model says which points are good, 1 more result is "
-        "needed."
+        "Few results: 11, for 3 parameters that vary. The model needs 1 more result to compare parameters and to bound "
+        "the remaining gain."
     ]
     assert early.outlook.fewest == 12
     assert early.progress.best == point.observed is not None

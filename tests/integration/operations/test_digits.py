@@ -148,9 +148,7 @@ def test_what_is_possible_counts_from_what_the_model_expects_at_the_recommended_
     assert "no point is better than 96\xa0% on average. The recommended point has 78\xa0%, so" in words.outlook(
         found, 60, "", yields
     )
-    assert words.outlook(found, 60, "", possible, is_over=True).startswith(
-        "The study has ended: it issues no new trials."
-    )
+    assert words.outlook(found, 60, "", possible, is_over=True).startswith("The study issues no new trials.")
 
 
 @pytest.mark.parametrize("is_over", [False, True])
@@ -158,7 +156,7 @@ def test_a_best_result_beyond_the_natural_bound_is_to_be_checked_before_a_gain_i
     found = Outlook(text="", gap=0.0, probability=0.9, reason=None, fewest=9, noise=None, results_since_best=0)
     possible = words.Possible(2.3, 0.0, tolerance=None, extent=35.0, quantity=YIELD, expected=100.0)
     told = words.outlook(found, 20, "", possible, is_over=is_over, is_beyond=True)
-    assert told == ("The study has ended: it issues no new trials. " if is_over else "") + (
+    assert told == ("The study issues no new trials. " if is_over else "") + (
         "Check the best result first: it is better than the best possible one, the natural bound of the objective. If "
         "repetitions confirm it, and the bound is right, you can stop: nothing more can be gained."
     )
@@ -183,7 +181,7 @@ def test_an_ended_study_says_what_further_trials_could_have_gained() -> None:
     )
     possible = words.Possible(None, 1.7, tolerance=None, extent=90.0, quantity=YIELD)
     assert words.outlook(found, 20, "", possible, is_over=True) == (
-        "The study has ended: it issues no new trials. At most 1.7\xa0percentage points can be gained, up to the best "
+        "The study issues no new trials. At most 1.7\xa0percentage points can be gained, up to the best "
         "possible result, 100\xa0%."
     )
 

@@ -29,7 +29,7 @@ NAME = "session"
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedSession:
     """A session that this call ended, or that had already ended."""
 
     id_token: str | None
@@ -47,7 +47,7 @@ def start(
         id_token: the provider's ID token, kept until the session ends, to log out at the provider.
         hours: hours until the session expires.
         address: the network address of the browser.
-        previous: the token in the browser's cookie, if any. If it is a session, this session is ended.
+        previous: the token in the browser's cookie, if any. If it belongs to a session, this session is ended.
 
     Raises:
         LoginRefused: the user name belongs to another person.
@@ -83,7 +83,7 @@ def start(
     return minted.token
 
 
-def end(service: Service, token: str, address: str) -> Ended | None:
+def end(service: Service, token: str, address: str) -> EndedSession | None:
     """End the session with this token. Return None if the token is not that of a session."""
     return _write(service, lambda connection: _end(connection, token, service.clock(), address))
 
@@ -167,7 +167,7 @@ def _known(connection: Connection, identity: Identity, now: datetime) -> PersonR
     return person
 
 
-def _end(connection: Connection, token: str, now: datetime, address: str) -> Ended | None:
+def _end(connection: Connection, token: str, now: datetime, address: str) -> EndedSession | None:
     token_id = secrets.id_of(token)
     row = None if token_id is None else tokens.find(connection, token_id)
     if row is None or not row.is_session or not secrets.is_same(row.digest, token):
@@ -177,4 +177,4 @@ def _end(connection: Connection, token: str, now: datetime, address: str) -> End
         person = people.find(connection, row.user)
         caller = Caller(row.user, row.scopes[0], token=row.id, address=address, person=person)
         audit.note(connection, caller, now, "logout", row.user)
-    return Ended(row.id_token)
+    return EndedSession(row.id_token)

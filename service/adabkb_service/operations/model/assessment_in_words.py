@@ -39,7 +39,7 @@ BEYOND = (
     "Check the best result first: it is better than the best possible one, the natural bound of the objective. If "
     "repetitions confirm it, and the bound is right, you can stop: nothing more can be gained."
 )
-OVER = "The study has ended: it issues no new trials."
+OVER = "The study issues no new trials."
 NO_GROWTH = "brought no noticeably better compromise."
 LITTLE_GROWTH = 5e-4
 """The relative increase of the hypervolume that is not noticeable."""
@@ -542,9 +542,11 @@ def _of_several(study: Study, results: int, front: Front | None, names: Labels) 
 def few_results(results: int, parameters: int, fewest: int) -> str:
     """Warn that there are few results."""
     of = f"{_counted(parameters, 'parameter')} that {'varies' if parameters == 1 else 'vary'}"
-    more = fewest - results
-    need = f"{_counted(more, 'more result')} {'is' if more == 1 else 'are'} needed"
-    return f"Few results: {results}, for {of}. Before the model says which points are good, {need}."
+    more = _counted(fewest - results, "more result")
+    return (
+        f"Few results: {results}, for {of}. The model needs {more} to compare parameters and to bound the remaining "
+        "gain."
+    )
 
 
 def beyond_bounds(best: float, sign: float, quantity: Quantity) -> str:

@@ -147,7 +147,7 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
     )
     if study.failure_limit is not None:
         yield "Pauses", f"after {study.failure_limit} failures in a row"
-    yield "System", getattr(study.algorithm, "profile", None) or study.algorithm.kind
+    yield "Algorithm", getattr(study.algorithm, "profile", None) or study.algorithm.kind
     yield "Seed", str(study.seed)
     if study.space_version:
         yield "Space", f"edited; version {study.space_version}"

@@ -132,7 +132,7 @@ export class AssessmentPanel {
       byId("widen-said", HTMLElement).textContent =
         `The range of ${name} is ${inUnit(`${shown(low)} – ${shown(high)}`, unit)} now.`;
       byId("widen-end", HTMLElement).textContent = titled(end === "high" ? "New upper end" : "New lower end", "", unit);
-      form.made = async () => ({ parameters: [{ ...widened, [end]: body(form).bound }] });
+      form.requestBody = async () => ({ parameters: [{ ...widened, [end]: body(form).bound }] });
       form.dataset.before = JSON.stringify({ parameters: was });
       byId("widen", HTMLDialogElement).showModal();
     });

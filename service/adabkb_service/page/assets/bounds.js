@@ -33,7 +33,7 @@ export function takeBounds(form) {
   };
   const bounded = () => rows.filter((row) => Object.keys(boundsOf(row)).length > 0);
   const fields = rows.flatMap((row) => every(row, "input", HTMLInputElement));
-  form.made = async () => {
+  form.requestBody = async () => {
     const outcome_constraints = bounded().map((row) => ({ metric: dataOf(row, "bound"), ...boundsOf(row) }));
     const isChanged = fields.some((each) => each.value !== each.defaultValue);
     return { ...body(form), ...(isChanged ? { outcome_constraints } : {}) };

@@ -10,7 +10,7 @@ const PARTS = ["add", "withdraw", "restore"];
 export function takeRows(form) {
   /** @param {string} part */
   const field = (part) => one(form, `[data-part="${part}"]`, HTMLTextAreaElement);
-  form.made = async () => {
+  form.requestBody = async () => {
     const change = Object.create(null);
     for (const part of PARTS) {
       const text = field(part).value.trim();

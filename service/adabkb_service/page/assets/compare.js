@@ -1,5 +1,5 @@
 // Studies side by side: the charts that a person chooses, and the outcomes of the studies. The address of the page
-// keeps all choices. What happens in the studies is shown while the page is open.
+// keeps all choices. The page shows changes of up to MAX_FOLLOWED studies that are not complete.
 
 import { root } from "./calls.js";
 import { applyChoices, keepChoices, showByDefault, showChosenCharts } from "./chosen.js";
@@ -184,9 +184,9 @@ const select = byId("slice-parameter", HTMLSelectElement);
 for (const [name, title] of titlesOf(readable)) select.add(new Option(title, name));
 keepChoices();
 for (const chart of ofModels) chart.more();
-const open = readable.filter(({ study }) => study.state !== "complete");
-for (const each of open.slice(0, MAX_FOLLOWED)) follow(each);
-const others = open.slice(MAX_FOLLOWED).map((each) => each.name);
+const unfinished = readable.filter(({ study }) => study.state !== "complete");
+for (const each of unfinished.slice(0, MAX_FOLLOWED)) follow(each);
+const others = unfinished.slice(MAX_FOLLOWED).map((each) => each.name);
 const unfollowed = byId("unfollowed", HTMLElement);
 const still = `These studies do not update by themselves: ${others.join(", ")}.`;
 unfollowed.textContent = `${still} Load the page again for them.`;

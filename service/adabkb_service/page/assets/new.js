@@ -53,7 +53,7 @@ const REQUIRED =
 /** The definition that is sent. Fields are required only now, so that they are not marked while a person is filling in
  * the form.
  */
-form.made = () => {
+form.requestBody = () => {
   const required = fieldsOf(form).filter((field) => field.matches(REQUIRED));
   for (const field of required) field.required = true;
   try {
@@ -121,7 +121,7 @@ if (editing) {
   editing.startEditing();
   const list = byId("parameters", HTMLElement);
   keepFields(form, () => list.childElementCount, addParameter);
-  form.made = editing.changes;
+  form.requestBody = editing.changes;
   /** @param {string} pointer */
   form.fieldOf = (pointer) => {
     const found = editing.placed(pointer);

@@ -224,7 +224,7 @@ const ACTIONS = {
   },
   continue: { says: () => "The study continues with the budget that it had." },
   finish: {
-    says: () => "The study is ended: it issues no new trials.",
+    says: () => "The study issues no new trials.",
     undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
   },
   delete: {
@@ -404,7 +404,7 @@ const remembered = (within) => [...within.querySelectorAll("[data-remember]")].f
  */
 async function send(form) {
   for (let turn = 1; ; turn += 1) {
-    const sent = /** @type {Record<string, any>} */ (form.made ? await form.made() : body(form));
+    const sent = /** @type {Record<string, any>} */ (form.requestBody ? await form.requestBody() : body(form));
     if (apiOf(form)[0] === "PATCH" && Object.keys(sent).every((name) => name === "reason")) {
       discardDraft(form);
       form.closest("dialog")?.close();

@@ -5,7 +5,7 @@ import { body } from "./forms.js";
 
 const form = ifThere("share", HTMLFormElement);
 if (form) {
-  form.made = () => {
+  form.requestBody = () => {
     const { user, right } = body(form);
     return { shared_with: { [user]: right } };
   };

@@ -4,7 +4,7 @@ import { byId, every } from "./elements.js";
 
 const form = byId("webhook", HTMLFormElement);
 const url = /** @type {HTMLInputElement} */ (form.elements.namedItem("url"));
-form.made = () => ({
+form.requestBody = () => ({
   url: url.value.trim(),
   notifications: every(form, "[data-notification]:checked", HTMLInputElement).map((each) => each.dataset.notification),
 });

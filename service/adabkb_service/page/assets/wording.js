@@ -48,7 +48,7 @@ export function takeWords(form, data) {
   const rows = (group) => every(form, `[data-${group}]`, HTMLElement);
   const changed = (/** @type {string} */ group) =>
     rows(group).filter((row) => every(row, "[data-part]", HTMLInputElement).some(isChanged));
-  form.made = async () => {
+  form.requestBody = async () => {
     const sent = body(form);
     const [ofQuantities, ofParameters] = [changed("quantity"), changed("parameter")];
     if (!ofQuantities.length && !ofParameters.length) return sent;
