@@ -22,6 +22,15 @@ REFUSAL = re.compile(r"the server responded with a status of (\d+)")
 LEFT = re.compile(r"^console: htmx:(afterRequest|sendAbort)\b")
 """The messages of htmx if a user leaves a page that is loading a part of itself. For a failed request there are
 more."""
+PRINTS = """
+window.print = () => {
+  dispatchEvent(new Event("beforeprint"));
+  const inks = [...document.querySelectorAll(".sheet text")].map((text) => text.getAttribute("fill"));
+  window.printed = { inks, background: getComputedStyle(document.documentElement).getPropertyValue("--paper") };
+  dispatchEvent(new Event("afterprint"));
+};
+"""
+"""Replaces the print dialog of the browser, which a headless one does not have. Records the colours on paper."""
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from adabkb_service.storage import observations
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import studies
 from tests.acceptance.page.studies import checked
-from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, tab
+from tests.acceptance.page.tabs import PHONE, PRINTS, REFUSALS, accessible, drawn, tab
 from tests.integration.storage.rows import NOW, observation
 from tests.servers import server_on
 from tests.waiting import wait_for
@@ -374,6 +374,24 @@ def test_a_study_is_listed_before_the_others_are_read(browser: Browser, site: st
         held[0].continue_()
         expect(rows.nth(0).get_by_role("cell").nth(3)).to_have_text("3")
         expect(page.locator("#progress-said")).to_have_text("2 studies.")
+
+
+def test_the_printed_comparison_has_its_charts(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.add_init_script(PRINTS)
+        page.goto("/compare?study=first&study=second")
+        drawn(page, "progress")
+        page.get_by_role("button", name="Print", exact=True).click()
+        wait_for(lambda: page.evaluate("window.printed"))
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 703, "height": 1031})
+        sheet = page.locator("#progress .sheet")
+        expect(sheet).to_be_visible()
+        assert sheet.locator("svg text").count()
+        table = page.get_by_role("region", name="Compared studies")
+        assert table.evaluate("(box) => box.firstElementChild.offsetWidth <= box.clientWidth"), "it fits on paper"
+        expect(page.get_by_role("button", name="Show")).to_be_hidden()
 
 
 @pytest.mark.long

@@ -20,7 +20,7 @@ from adabkb_service.api.model_reads import MAX_RUNNING_PER_STUDY, MAX_WAITING_PE
 from adabkb_service.operations.model import predict
 from tests.acceptance.page.conftest import on_both
 from tests.acceptance.page.studies import HOSTILE, checked, hostile, tuned
-from tests.acceptance.page.tabs import REFUSALS, accessible, save, tab
+from tests.acceptance.page.tabs import PRINTS, REFUSALS, accessible, save, tab
 from tests.calls import Gate, watching
 from tests.servers import server_on
 from tests.waiting import wait_for
@@ -303,17 +303,6 @@ def test_each_choice_has_its_name_and_no_names_overlap(browser: Browser, site: s
         assert table.evaluate("(box) => box.firstElementChild.offsetWidth <= box.clientWidth"), "it fits on paper"
         for part in table.locator(".moment .part").all():
             assert part.evaluate("(date) => date.getClientRects().length == 1"), "a date, and a time"
-
-
-PRINTS = """
-window.print = () => {
-  dispatchEvent(new Event("beforeprint"));
-  const inks = [...document.querySelectorAll(".sheet text")].map((text) => text.getAttribute("fill"));
-  window.printed = { inks, background: getComputedStyle(document.documentElement).getPropertyValue("--paper") };
-  dispatchEvent(new Event("afterprint"));
-};
-"""
-"""Replaces the print dialog of the browser, which a headless one does not have. Records the colours on paper."""
 
 
 @on_both

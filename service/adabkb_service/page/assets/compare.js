@@ -6,6 +6,7 @@ import { applyChoices, keepChoices, showByDefault, showChosenCharts } from "./ch
 import { compared, comparisonCharts, LOADING, learned, name, titlesOf } from "./comparison-charts.js";
 import { progressOf, rangesOf } from "./compromises.js";
 import { byId, every, made, one } from "./elements.js";
+import { printWith } from "./printing.js";
 import { STATES } from "./states.js";
 import { listenWhileVisible } from "./stream.js";
 import { counted, expected, figure, inPoints, meanOf, measured, ofInterval } from "./words.js";
@@ -154,6 +155,7 @@ const readable = []; // those that have been read, in the same order
 showChosenCharts();
 applyChoices();
 const { ofResults, ofModels } = comparisonCharts(all, readable);
+printWith([...ofResults, ...ofModels]);
 
 /** Show the studies as they are known now.
  * @param {import("./charts.js").Chart[]} charts
