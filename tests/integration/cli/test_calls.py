@@ -201,7 +201,7 @@ def test_the_point_of_a_trial_is_repeated(study: Study) -> None:
 
 def test_user_supplied_points_are_queued_and_added(study: Study) -> None:
     assert adabkb("trial", "queue", study.id, "x=0.5", "y=0.25") == "Trial 1 is queued: x=0.5 y=0.25\n"
-    assert adabkb("trial", "queue", study.id, '{"x": 0.25, "y": 1}') == "Trial 2 is queued: x=0.25 y=1\n"
+    assert adabkb("trial", "queue", study.id, '{"x": 0.25, "y": 1}') == "Trial 2 is queued: x=0.25 y=1.0\n"
     assert adabkb("result", "add", study.id, "-3.5", "x=0.5", "y=0.5", "--std-error", "0.5").startswith(
         "Observation 1 is stored"
     )

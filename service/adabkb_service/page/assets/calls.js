@@ -111,7 +111,8 @@ export function reachable(isThere) {
   byId("offline", HTMLElement).hidden = isThere;
 }
 
-/** Read pages of a list until it has at least `most` items, or all of them. Return the items, and whether they are all.
+/** Read pages of a list until it has at least `most` items, or all of them. Returns the items, and whether they are
+ * all.
  * @param {string} path
  * @param {number} most
  */

@@ -1,4 +1,5 @@
-// The printed page of a study, or of a comparison: its charts are drawn without scrolling, in the width of the paper and in its colours.
+// The printed page of a study or of a comparison: its charts are drawn without scrolling, in the width of the paper and
+// in its colours.
 
 import { pause } from "./calls.js";
 import { byId, every } from "./elements.js";
