@@ -8,12 +8,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from adabkb_service.errors import FieldError, PreconditionFailed, json_pointer
+from adabkb_service.errors import FieldError, PreconditionFailed, json_pointer, shortened
 
 MERGED = frozenset({"metrics", "std_errors", "attributes"})
 """The fields of which a request changes only the entries that it gets."""
-EMPTY: tuple[Any, ...] = (None, {}, [])
-"""What stands for an absent setting."""
+MAX_SHOWN = 200
+"""The maximum length of a present value in a message, in characters."""
 
 
 def check_former(what: str, view: BaseModel, was: Mapping[str, Any] | None) -> None:
@@ -51,7 +51,7 @@ def _other(now: Mapping[str, Any], was: Mapping[str, Any]) -> Iterator[tuple[tup
                 found = present.get(each.get("name")) if isinstance(each, Mapping) else None
                 if not _same(found, each):
                     yield (name, index), found
-        elif not (value in EMPTY and former in EMPTY) and not _same(value, former):
+        elif not (_is_empty(value) and _is_empty(former)) and not _same(value, former):
             yield (name,), value
 
 
@@ -70,5 +70,10 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+def _is_empty(value: Any) -> bool:
+    """Whether a value stands for an absent setting."""
+    return value is None or value is False or value in ({}, [])
+
+
 def _shown(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return shortened(json.dumps(value, ensure_ascii=False), MAX_SHOWN)

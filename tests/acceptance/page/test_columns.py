@@ -74,6 +74,25 @@ def test_any_cell_decides_what_a_comma_means_in_its_column(cells: list[str], num
     assert run(f"({read})({json.dumps(cells)})") == numbers
 
 
+@pytest.mark.parametrize(
+    ("cell", "unit", "number"),
+    [
+        ("82 %", "%", 82),
+        ("82 %", "% ee", 82),
+        ("82 % ee", "% ee", 82),
+        ("82 %", None, None),  # the results may be fractions
+        ("5 %", "g", None),
+        ("5 g", "g", 5),
+        ("0.81", "1", 0.81),  # a unit that is a digit
+        ("21", "1", 21),
+        ("21 1", "1", 21),
+    ],
+)
+def test_only_the_unit_of_the_column_may_follow_a_number(cell: str, unit: str | None, number: float | None) -> None:
+    read = "(cell, unit) => { try { return columns.number(cell, unit, '.'); } catch { return null; } }"
+    assert run(f"({read})({json.dumps(cell)}, {json.dumps(unit)})") == number
+
+
 def test_only_columns_of_numbers_decide_what_a_comma_means() -> None:
     """Choices, names of rows and fixed values may be texts such as 1,4-dioxane."""
     study = {

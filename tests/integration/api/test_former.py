@@ -81,3 +81,12 @@ def test_former_values_are_in_the_log(api: httpx.Client, study: str) -> None:
         assert api.patch(study, json={"description": text}).is_success
     events = [each for each in api.get(f"{study}/events").json()["items"] if each["kind"] == "updated"]
     assert [each["payload"]["was"] for each in events] == [{"description": None}, {"description": "first"}]
+
+
+def test_a_setting_that_is_off_counts_as_absent(api: httpx.Client, study: str) -> None:
+    assert changed(api, study, {"robust": True, "was": {"robust": False}}) == []
+    assert changed(api, study, {"robust": False, "was": {"robust": None}}) == ["/robust"]
+    assert changed(api, study, {"robust": False, "was": {"robust": True}}) == []
+    assert changed(api, study, {"robust": True, "was": {"robust": None}}) == []
+    assert changed(api, study, {"noise_std": 0, "was": {"noise_std": None}}) == []
+    assert changed(api, study, {"noise_std": None, "was": {"noise_std": False}}) == ["/noise_std"]

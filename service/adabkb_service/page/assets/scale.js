@@ -1,6 +1,6 @@
 // How a parameter is drawn along an axis: numbers on its scale, choices side by side in the order of the study.
 
-import { apportioned, figure, inUnit, shortNames, shown, titled, wrapped } from "./words.js";
+import { apportioned, exact, figure, inUnit, shortNames, shown, titled, wrapped } from "./words.js";
 
 /** @type {(one: unknown, other: unknown) => boolean} */
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
@@ -155,6 +155,7 @@ export class Scale {
    * @param {unknown} value
    */
   setting(value) {
+    if (!this.isContinuous && Number.isSafeInteger(value)) return exact(/** @type {number} */ (value), 0);
     if (!this.isContinuous || typeof value !== "number") return shown(value);
     if (figure(value, FEW_DIGITS) === figure(value, 12)) return figure(value, 12);
     if (this.isLog) return figure(value, 3);

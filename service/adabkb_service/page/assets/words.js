@@ -125,14 +125,16 @@ export function numeral(text) {
   return NUMERAL.test(plain) ? Number(plain) : NaN;
 }
 
-/** A typed number without the unit behind it, which may always be %.
+/** A typed number without the unit behind it; for a unit such as "% ee", also without % alone. Another unit stays, so
+ * that the text is no number: 82 % must not be stored as 82 in a study of fractions.
  * @param {string} text
  * @param {string | null | undefined} unit
  */
 export function bareNumber(text, unit) {
-  let bare = text.trim();
-  for (const end of [unit, "%"]) if (end && bare.endsWith(end)) bare = bare.slice(0, -end.length).trim();
-  return bare;
+  const bare = text.trim();
+  if (!unit || !Number.isNaN(numeral(bare))) return bare; // a unit may end with digits
+  const end = [unit, ...(unit.includes("%") ? ["%"] : [])].find((each) => bare.endsWith(each)) ?? "";
+  return bare.slice(0, bare.length - end.length).trim();
 }
 
 const MAX_PLACES = 15; // maximum decimals of a prediction, whose standard deviation has two digits
@@ -155,7 +157,7 @@ function fixed(value, places) {
  * @param {number} value
  * @param {number} places
  */
-const exact = (value, places) => grouped(value.toFixed(places).replace(/^-(?=[0.]*$)/, ""));
+export const exact = (value, places) => grouped(value.toFixed(places).replace(/^-(?=[0.]*$)/, ""));
 
 /** A number of a quantity with its unit: with the digits that the study asks for, by default five.
  * @param {number | null | undefined} value
