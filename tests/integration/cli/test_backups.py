@@ -97,7 +97,7 @@ def test_an_older_database_is_backed_up_as_it_is_so_that_one_can_go_back(tmp_pat
     path.chmod(0o644)
     with newer_version(tmp_path):
         refused = adabkb("data", "doctor", "--database", url)
-        assert (refused.exit_code, "Back it up" in refused.output) == (1, True)
+        assert (refused.exit_code, "Back the database up" in refused.output) == (1, True)
         done = adabkb("data", "backup", saved, "--database", url)
         assert (done.exit_code, "with its schema as it is" in done.output) == (0, True), done.output
         assert {file.stat().st_mode & 0o777 for file in tmp_path.glob("saved.db*")} == {0o600}

@@ -45,7 +45,7 @@ def test_a_run_asks_in_the_context_of_the_moment(client: Client) -> None:
     assert found.observed is None
     assert "6" in repr(found)
     assert "by the model" in found._repr_html_()
-    with pytest.raises(Invalid, match=r"context\.machine: is missing; give the values"):
+    with pytest.raises(Invalid, match=r"context\.machine: is missing; give a value for each"):
         study.recommendation(context={"humidity": 0.3})
     for figure in (study.plot.history(), study.plot.slice(), study.plot.leaves("speed")):
         assert figure.axes

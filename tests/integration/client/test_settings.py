@@ -75,8 +75,8 @@ REMOVABLE: dict[str, Any] = {
     "robust": True,
 }
 """A value of each setting that a study can lack."""
-LASTING = {"state", "lease_seconds", "max_attempts", "early_stopping", "parameters", "catalogues", "defaults"}
-"""What every study has, the rule of early stopping, which stays, and fields that are no settings."""
+LASTING = {"state", "lease_seconds", "max_attempts", "early_stopping", "parameters", "catalogues", "defaults", "was"}
+"""What every study has, the rule of early stopping, which stays, and fields that are not settings."""
 
 
 def by_client(url: str, name: str) -> None:
@@ -139,8 +139,8 @@ def test_every_argument_of_an_update_may_be_left_out_for_the_same_reason(kind: t
 def test_these_of_them_can_be_changed() -> None:
     rules = {"outcome_constraints", "early_stopping", "noise_std", "per_cost", "robust"}
     arguments = {"parameters", "catalogues", "defaults", *REPLACED} - rules
-    paused = {"state"}
-    assert set(StudyChanges.__annotations__) == PatchStudyBody.model_fields.keys() - arguments - paused
+    others = {"state", "was"}  # to pause, and the precondition of the web interface
+    assert set(StudyChanges.__annotations__) == PatchStudyBody.model_fields.keys() - arguments - others
     assert set(StudyChanges.__annotations__) == {*CHANGEABLE, *DISPLAY_FIELDS, *rules}
 
 

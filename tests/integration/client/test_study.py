@@ -333,7 +333,7 @@ def test_a_correction_keeps_what_is_not_given_and_none_removes_a_standard_error(
     assert (corrected.value, corrected.std_error, corrected.metrics, corrected.std_errors) == (1, None, {"time": 3}, {})
     with pytest.raises(TypeError, match="value must be a number, not None"):
         study.correct(1, None)  # type: ignore[arg-type]
-    with pytest.raises(Invalid, match="metrics: must be"):
+    with pytest.raises(Invalid, match="metrics: cannot be null"):
         study.correct(1, metrics=None)  # type: ignore[arg-type]
     for wrong in (None, [0.1]):
         with pytest.raises(TypeError, match="std_errors must be a dict of numbers by metric, not "):

@@ -287,6 +287,7 @@ FREE = {
     "high",
     "low",
     "parameters",
+    "reports",
     "to_measure",
 }
 FREE |= {"point", "points", "at", "resources", "source", "untried", "widened", "objective", "function", "to_json"}

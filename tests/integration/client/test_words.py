@@ -107,14 +107,14 @@ ONLY_IN_PYTHON = {
 DOCUMENT = document()
 HTTP = {
     "create_study": ("post", "/v1/studies", {}),
-    "update": ("patch", "/v1/studies/{study_id}", {"state": "", "catalogues": ""}),
+    "update": ("patch", "/v1/studies/{study_id}", {"state": "", "catalogues": "", "was": ""}),
     "suggest": ("post", "/v1/studies/{study_id}/suggest", {"fallback": ""}),
     "queue": ("post", "/v1/studies/{study_id}/trials", {}),
-    "annotate": ("patch", "/v1/studies/{study_id}/trials/{number}", {}),
+    "annotate": ("patch", "/v1/studies/{study_id}/trials/{number}", {"was": ""}),
     "retry": ("post", "/v1/studies/{study_id}/trials/{number}/retry", {}),
     "heartbeat": ("post", "/v1/studies/{study_id}/trials/{number}/heartbeat", {}),
     "observe_many": ("post", "/v1/studies/{study_id}/observations", {}),
-    "correct": ("patch", "/v1/studies/{study_id}/observations/{seq}", {"excluded": "", "attributes": ""}),
+    "correct": ("patch", "/v1/studies/{study_id}/observations/{seq}", {"excluded": "", "attributes": "", "was": ""}),
     "predict": ("post", "/v1/studies/{study_id}/predict", {}),
     "restore_study": ("post", "/v1/studies/{study_id}/restore", {}),
     "link": ("post", "/v1/studies/{study_id}/links", {}),

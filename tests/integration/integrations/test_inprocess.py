@@ -297,7 +297,10 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ({"constraints": "x <= 1"}, "constraints must be a list of strings, such as ['x <= 1']"),
         ({"constraints": ["x <= 1", "y <= 1"]}, "constraints[1], 'y <= 1': column 1: 'y' is not a parameter"),
         ({"constraints": ["x >= 2"]}, "constraints[0], 'x >= 2': no point satisfies this constraint"),
-        ({"space": {**PAIR, "y": Float(0, 1, when={"k": ["c"]})}}, "space['y']: when['k'] lists 'c', which is not"),
+        (
+            {"space": {**PAIR, "y": Float(0, 1, when={"k": ["c"]})}},
+            "space['y']: when['k']: 'c' is not one of the choices",
+        ),
         ({"space": {**PAIR, "y": Float(0, 1, when={"l": [1]})}}, "space['y']: when['l'] is not one of the parameters"),
         ({"space": {**PAIR, "n": Int(1, 9, when={"n": [2]})}}, "space['n']: when['n'] is the parameter itself"),
         (

@@ -114,7 +114,7 @@ def test_reports_must_state_the_cost_if_they_can_stop_the_trial(running: Service
         report_values(running, number, (1, 1.0))
     create(running, definition(id="t", early_stopping=ASHA, cost="measured"))
     (trial,) = suggest(running, "t", Ask()).view.trials
-    with pytest.raises(Invalid, match='only a study with "cost": "told"'):
+    with pytest.raises(Invalid, match='costs only in a study with "cost": "told"'):
         report(running, "t", trial.number, (1, 1.0), cost=2.0)
 
 
