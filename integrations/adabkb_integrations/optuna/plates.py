@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from optuna.samplers import BaseSampler, PartialFixedSampler
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from adabkb_client._values import plain
 from adabkb_integrations.inprocess.numbers import at_least
 from adabkb_integrations.inprocess.plates import EXAMPLE, SMALLEST
 from adabkb_integrations.inprocess.plates import Plates as Declared
@@ -69,6 +71,17 @@ class Plates:
         waiting = create_trial(state=TrialState.WAITING, system_attrs={ENQUEUED: shared}, user_attrs=plate)
         for _ in range(self.size - 1):
             study._storage.create_new_trial(study._study_id, template_trial=waiting)
+
+
+def fixed_values(sampler: BaseSampler) -> dict[str, Any]:
+    """Return the values that ``PartialFixedSampler`` gives to every trial of a study, by parameter.
+
+    Optuna never requests them from the sampler that it wraps.
+    """
+    if not isinstance(sampler, PartialFixedSampler):
+        return {}
+    own = {name: plain(value) for name, value in sampler._fixed_params.items()}  # databases store JSON
+    return {**fixed_values(sampler._base_sampler), **own}
 
 
 def plate_of(trial: FrozenTrial) -> int | None:

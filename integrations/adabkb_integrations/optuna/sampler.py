@@ -27,7 +27,7 @@ from adabkb_integrations.optuna.branches import branches
 from adabkb_integrations.optuna.history import SUGGESTED, History, history
 from adabkb_integrations.optuna.known import best_guess, earlier_studies, prior_in
 from adabkb_integrations.optuna.outcomes import CostSource, check_told_cost, goals_of
-from adabkb_integrations.optuna.plates import Plates
+from adabkb_integrations.optuna.plates import Plates, fixed_values
 from adabkb_integrations.optuna.shares import SHARES, Range, Shares
 from adabkb_service.engine.axes import Axis, ChoiceAxis, canonical
 from adabkb_service.engine.constraints.constraint import Constraint
@@ -114,15 +114,16 @@ class AdaBKBSampler(BaseSampler):
         per_cost: whether points are chosen by their expected gain per cost. Requires ``cost``.
         context: the values of parameters that are known before a trial and not chosen, such as ``{"humidity": 0.4}``,
             or a function that takes the new trial and returns them. ``trial.suggest_float("humidity", 0, 1)`` then
-            returns the value, and the other parameters are chosen for it.
+            returns the value, and the other parameters are chosen for it. Shares of mixtures cannot be in it.
         periodic: names of float parameters whose upper end is the same as the lower one, such as angles.
         mixtures: parameters that are shares of a whole, as in a study: ``[{"parameters": ["water", "oil", "salt"]}]``.
             The objective requests each with ``trial.suggest_float``, and the shares of a trial sum to the total. A
             mixture applies to trials that have all of its shares.
         plates: trials form plates that share some values, and an offset of their results that the model learns:
             ``{"size": 24, "shared": ["temperature"]}``. When the shared values of the first trial of a plate are
-            requested, it enqueues the others, which ``study.optimize`` and ``study.ask`` take next. The user attribute
-            ``adabkb:plate`` has the number of a trial's plate. Trials that a user enqueues are on no plate.
+            known, at the latest when it ends, it enqueues the others, which ``study.optimize`` and ``study.ask`` take
+            next. The user attribute ``adabkb:plate`` has the number of a trial's plate. Trials that a user enqueues are
+            on no plate.
         ranges: ranges of shares that are not from 0 to the total, such as ``{"water": (0.2, 0.8)}``. The sampler must
             know them, because it chooses all shares when the objective requests the first one.
         robust: whether results that the others contradict get less weight, and their points are suggested again.
@@ -133,11 +134,12 @@ class AdaBKBSampler(BaseSampler):
     Raises:
         TypeError: an argument does not exist, or has another type.
         ValueError: ``noise_std`` is negative, a constraint cannot be parsed, an earlier study has too few trials, a
-            mixture has no points, or ``per_cost`` is given without ``cost``; or, when sampling, a context value is not
-            one of its parameter, ``noise_std`` has another number of values than the study has objectives, an earlier
-            study has another number of objectives, there are more than four objectives, a belief does not fit its
-            parameter, a parameter cannot be periodic, a share has another range than the sampler expects, or no point
-            satisfies the constraints and mixtures; or, after a trial, its cost is not a positive number, or it is
+            mixture has no points, the context gives a share of a mixture or a shared value of plates, or ``per_cost``
+            is given without ``cost``; or, when sampling, the context that a function returns does so, a context value
+            is not one of its parameter, ``noise_std`` has another number of values than the study has objectives, an
+            earlier study has another number of objectives, there are more than four objectives, a belief does not fit
+            its parameter, a parameter cannot be periodic, a share has another range than the sampler expects, or no
+            point satisfies the constraints and mixtures; or, after a trial, its cost is not a positive number, or it is
             complete and has none, or its shares violate a mixture.
     """
 
@@ -183,6 +185,8 @@ class AdaBKBSampler(BaseSampler):
             raise ValueError('per_cost also needs cost: "told" (a user attribute) or "measured" (the duration)')
         if not (context is None or callable(context) or isinstance(context, Mapping)):
             raise TypeError(f'context must be a dict, such as {{"humidity": 0.4}}, or a function, not {context!r}')
+        if isinstance(context, Mapping):
+            self._check_context(context)
         self._cost: CostSource | None = cost
         self._per_cost = per_cost
         self._context = context
@@ -218,7 +222,7 @@ class AdaBKBSampler(BaseSampler):
         self._check_objectives(study)
         context = self._context_of(study, trial)
         if not search_space:
-            self._begin_plate(study, trial, {}, context)
+            self._begin_plate(study, trial, {})
             return {}
         with self._lock, one_thread():
             while True:
@@ -228,7 +232,7 @@ class AdaBKBSampler(BaseSampler):
                 # Another process may have suggested the same point meanwhile.
                 if not values or _told(_others(study, trial), values) <= _told(others, values):
                     found = external(values, search_space)
-                    self._begin_plate(study, trial, found, context)
+                    self._begin_plate(study, trial, found)
                     return found
 
     def sample_independent(
@@ -253,29 +257,38 @@ class AdaBKBSampler(BaseSampler):
             known = {**context, **shares, **trial.params, param_name: value}
             if all(each.holds(known) for each in self._constraints if each.names.keys() <= known.keys()):
                 break
-        self._begin_plate(study, trial, {**trial.params, param_name: value}, context)
+        self._begin_plate(study, trial, {param_name: value})
         return value
 
-    def _begin_plate(
-        self, study: Study, trial: FrozenTrial, values: Mapping[str, Any], context: Mapping[str, Any]
-    ) -> None:
-        """Begin a plate with a trial if all of its shared values are known.
+    def _begin_plate(self, study: Study, trial: FrozenTrial, values: Mapping[str, Any]) -> None:
+        """Begin a plate with a trial if all of its shared values are known: those given here, those requested before,
+        and fixed ones."""
+        if self._plates is not None:
+            self._plates.begin(study, trial, {**fixed_values(study.sampler), **trial.params, **values})
+
+    def _check_context(self, context: Mapping[str, Any]) -> None:
+        """Check that the context has no parameter that the sampler must choose.
 
         Raises:
-            ValueError: a shared parameter is given by the context.
+            ValueError: it has a share of a mixture, or a shared parameter of plates.
         """
-        if self._plates is None:
-            return
-        if name := next((each for each in self._plates.shared if each in context), None):
+        if name := next((each for each in self._shares.distributions if each in context), None):
+            raise ValueError(
+                f"context has {name!r}, a share of a mixture, which the sampler must choose; leave it out of the "
+                f"mixture, or of the context"
+            )
+        shared = () if self._plates is None else self._plates.shared
+        if name := next((each for each in shared if each in context), None):
             raise ValueError(f"plates['shared'] has {name!r}, which the context gives; leave it out")
-        self._plates.begin(study, trial, values)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Call the independent sampler."""
         self._independent_sampler.before_trial(study, trial)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Store the trial's constraints, check its cost, and call the independent sampler."""
+        """Begin a plate if the trial is on none, store the trial's constraints, check its cost, and call the
+        independent sampler."""
+        self._begin_plate(study, trial, {})
         if self._constraints_func is not None:
             _process_constraints_after_trial(self._constraints_func, study, trial, state)
         self._independent_sampler.after_trial(study, trial, state, values)
@@ -307,6 +320,7 @@ class AdaBKBSampler(BaseSampler):
             kept = self._context(trial) if callable(self._context) else self._context
             if not isinstance(kept, Mapping):
                 raise TypeError(f'context() must return a dict, such as {{"humidity": 0.4}}, not {kept!r}')
+            self._check_context(kept)
             kept = {name: plain_value(value) for name, value in kept.items()}  # databases store JSON
             study._storage.set_trial_system_attr(trial._trial_id, CONTEXT, kept)
         return kept

@@ -67,6 +67,19 @@ def test_shares_sum_to_the_total_and_keep_their_ranges(mixture: Mixture, ranges:
     assert study.best_value < 0.05
 
 
+def test_a_share_cannot_be_a_context() -> None:
+    """No share is chosen before the context is known: the shares would have another sum."""
+    message = "context has 'salt', a share of a mixture"
+    with pytest.raises(ValueError, match=message):
+        AdaBKBSampler(mixtures=[PLAIN], context={"heat": 0.5, "salt": 0.1})
+    contexts = iter([{"heat": 0.5}, {"heat": 0.5}, {"heat": 0.5, "salt": 0.1}])
+    study = run(blend(), 2, mixtures=[PLAIN], context=lambda _: next(contexts))
+    assert [(trial.params["heat"], total(trial.params)) for trial in study.trials] == [(0.5, Fraction(1))] * 2
+    with pytest.raises(ValueError, match=message):
+        study.optimize(blend(), n_trials=1)
+    assert not study.trials[2].params
+
+
 def test_the_first_trial_is_the_mixture_nearest_to_the_middle() -> None:
     (trial,) = run(blend(), 1, mixtures=[PLAIN]).trials
     assert [round(trial.params[name], 9) for name in NAMES] == [round(1 / 3, 9)] * 3

@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from adabkb_client import Categorical, Float, Parameter
@@ -113,6 +114,62 @@ def test_enqueued_trials_are_on_no_plate_and_failures_keep_their_places() -> Non
     assert max(len(trials) for trials in on_plates(study).values()) == 4
 
 
+def late(trial: optuna.Trial) -> float:
+    """An objective that requests the shared value last."""
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    return value(x, trial.suggest_categorical("heat", HEATS), y)
+
+
+def fixing(values: dict[str, Any], sampler: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it is experimental
+        return optuna.samplers.PartialFixedSampler(values, sampler)
+
+
+@pytest.mark.parametrize("storage", [None, "sqlite://"])
+@pytest.mark.parametrize("fixed", [{"heat": np.int64(80)}, {"heat": 80, "x": 0.5, "y": 0.5}])
+def test_a_fixed_value_is_shared_also_if_it_is_fixed_otherwise_later(storage: Any, fixed: dict[str, Any]) -> None:
+    study = created(storage)
+    own = study.sampler
+    study.sampler = fixing({"y": 0.5}, fixing(fixed, own))
+    study.optimize(late, n_trials=6)
+    study.sampler = fixing({"heat": 60}, own)
+    study.optimize(late, n_trials=3)
+    found = [(trial.user_attrs.get(PLATE), trial.params["heat"]) for trial in study.trials[:9]]
+    assert found == [(1, 80)] * 4 + [(5, 80)] * 4 + [(9, 60)]
+
+
+def test_a_whole_plate_with_a_fixed_value_is_asked_for_before_any_result() -> None:
+    study = created(plates={"size": 3, "shared": ["heat"]})
+    study.sampler = fixing({"heat": 80}, study.sampler)
+    space = {"x": FloatDistribution(0, 1), "y": FloatDistribution(0, 1), "heat": CategoricalDistribution(HEATS)}
+    for number in (1, 4):
+        trials = [study.ask(space) for _ in range(3)]
+        for trial in trials:
+            study.tell(trial, value(**trial.params))
+        assert [study.trials[trial.number].user_attrs[PLATE] for trial in trials] == [number] * 3
+
+
+@pytest.mark.parametrize("shared", [["heat"], ["heat", "x"]])
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_plate_begins_at_the_latest_when_its_first_trial_ends(changes: bool, shared: list[str]) -> None:
+    """Optuna requests the only value of a parameter from no sampler, and an objective may change it between plates."""
+
+    def objective(trial: optuna.Trial) -> float:
+        x, y, heat = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1), HEATS[trial.number // 3 * changes]
+        found = value(x, trial.suggest_int("heat", heat, heat), y)
+        if trial.number == 3:
+            raise RuntimeError
+        return found
+
+    study = created(plates={"size": 3, "shared": shared})
+    study.optimize(objective, n_trials=9, catch=RuntimeError)
+    assert [trial.user_attrs.get(PLATE) for trial in study.trials[:9]] == [1] * 3 + [4] * 3 + [7] * 3
+    for trials in on_plates(study).values():
+        assert len({tuple(trial.params[name] for name in shared) for trial in trials}) == 1
+        assert len({(trial.params["x"], trial.params["y"]) for trial in trials}) == 3
+
+
 def test_plates_need_no_shared_values() -> None:
     study = created(plates={"size": 2})
     study.optimize(loss, n_trials=6)
@@ -160,4 +217,6 @@ def test_invalid_plates_are_refused(options: dict[str, Any], message: str) -> No
 
 def test_a_shared_parameter_cannot_be_a_context() -> None:
     with pytest.raises(ValueError, match="'heat', which the context gives"):
-        created(context={"heat": 60}).optimize(loss, n_trials=1)
+        created(context={"heat": 60})
+    with pytest.raises(ValueError, match="'heat', which the context gives"):
+        created(context=lambda _: {"heat": 60}).optimize(loss, n_trials=1)
