@@ -186,6 +186,16 @@ def test_an_ended_study_says_what_further_trials_could_have_gained() -> None:
     )
 
 
+def test_a_gain_up_to_the_bound_says_from_where_it_counts() -> None:
+    """A best result of 94.7 % by luck does not leave 5.7 percentage points up to 100 %."""
+    found = Outlook(
+        text="", gap=None, probability=0.9, reason="not_known_yet", fewest=9, noise=1.5, results_since_best=0
+    )
+    possible = words.Possible(None, 5.7, tolerance=None, extent=90.0, quantity=YIELD, mean=94.3)
+    told = "a gain of at most 5.7\xa0percentage points, from the 94.3\xa0% that the model expects at the best point."
+    assert words.outlook(found, 32, "", possible).endswith(told)
+
+
 def test_advice_to_stop_names_the_tolerance_and_the_missing_results() -> None:
     found = Outlook(text="", gap=3.0, probability=0.9, reason=None, fewest=9, noise=None, results_since_best=27)
     within = words.outlook(found, 20, "", words.Possible(3.0, None, tolerance=4.0, extent=90.0, quantity=YIELD))

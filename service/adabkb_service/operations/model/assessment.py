@@ -446,16 +446,18 @@ def _possible(facts: _Facts) -> words.Possible:
     values = [] if best is None else [best.value]
     if best is not None and model is not None and model.at_best is not None and facts.definition.algorithm.has_model:
         values.append(model.at_best.mean)
-    rooms = [each for each in (room(value, facts.study.direction, bounds) for value in values) if each is not None]
+    rooms = [room(value, facts.study.direction, bounds) for value in values]
+    largest = max((each for each in rooms if each is not None), default=None)
     spread = None if model is None else model.spreads.get("")
     return words.Possible(
         gap=facts.gap if model is None else model.gap,
-        room=max(rooms, default=None),
+        room=largest,
         tolerance=facts.row.tolerance,
         extent=0.0 if spread is None else spread.high - spread.low,
         quantity=quantity,
         sign=facts.definition.sign,
         expected=None if model is None else model.mean,
+        mean=values[1] if len(values) > 1 and rooms[1] == largest != rooms[0] else None,
     )
 
 

@@ -348,6 +348,8 @@ class Possible:
     """1 if the objective is maximized, -1 if it is minimized."""
     expected: float | None = None
     """The model's prediction at the recommended point, from which the gap is measured; None if it is unknown."""
+    mean: float | None = None
+    """What the model expects at the best point, if ``room`` counts from there; None if it counts from the result."""
 
     @property
     def is_by_model(self) -> bool:
@@ -378,6 +380,14 @@ class Possible:
             return ""
         value = self.quantity.within(self.expected)
         return Digits(value, value, FINEST, self.quantity).rounded_like(value, self.gap)
+
+    @property
+    def start(self) -> str:
+        """From where ``room`` counts, as the end of a sentence; empty if it counts from the best result."""
+        if self.mean is None or self.room is None:
+            return ""
+        value = Digits(self.mean, self.mean, FINEST, self.quantity).rounded_like(self.mean, self.room)
+        return f", from the {value} that the model expects at the best point"
 
     @property
     def bound(self) -> str:
@@ -480,7 +490,8 @@ def _not_little(found: Outlook, results: int, possible: Possible) -> Iterator[st
         gain = possible.in_unit(possible.room)
         is_small = possible.room < (MUCH * possible.extent if found.noise is None else 2.0 * found.noise)
         yield f"You can stop unless a gain of {gain} is worth more trials." if is_small else NOT_YET
-        yield f"The model cannot rule out the best possible result, {possible.bound}: a gain of at most {gain}."
+        most = f"a gain of at most {gain}{possible.start}"
+        yield f"The model cannot rule out the best possible result, {possible.bound}: {most}."
     elif is_unknown and found.fewest is not None:
         yield f"{NOT_YET} According to the model, the remaining gain may exceed the range of all results."
     else:
@@ -505,7 +516,7 @@ def _by_model(found: Outlook, possible: Possible) -> str:
 
 def _to_bound(possible: Possible) -> str:
     gain = possible.in_unit(possible.room or 0.0)
-    return f"at most {gain} can be gained, up to the best possible result, {possible.bound}."
+    return f"at most {gain} can be gained, up to the best possible result, {possible.bound}{possible.start}."
 
 
 def growth(front: Front, latest: int) -> str:
