@@ -394,3 +394,82 @@ def test_number_of_trials_holds_for_one_request(browser: Browser, site: str, api
         page.get_by_role("button", name="Get the next trial").click()
         expect(page.get_by_text("This trial is reserved for you.")).to_be_visible()
         assert len(checked(api.get(f"{path}/trials?state=active"))["items"]) == 5
+
+
+def test_undo_of_an_emptied_note_does_not_replace_a_later_note(browser: Browser, site: str, api: httpx.Client) -> None:
+    """The answer of the server has no attributes then."""
+    path = study(api, "emptied")
+    own = {"parameters": {"x": 0.5, "t": 2}, "value": 70, "attributes": {"note": "old"}}
+    seq = checked(api.post(f"{path}/observe", json=own))["observation"]["seq"]
+    with tab(browser, site, refused=CHANGED) as page:
+        page.goto(f"/studies/emptied/results/{seq}")
+        page.get_by_role("button", name="Edit the note").click()
+        page.locator("#note-text").fill("")
+        page.get_by_role("button", name="Save the note").click()
+        expect(page.get_by_text("The note is stored.")).to_be_visible()
+        checked(api.patch(f"{path}/observations/{seq}", json={"attributes": {"note": "theirs"}}))
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator("#toasts")).to_contain_text("Not undone")
+    found = next(each for each in checked(api.get(f"{path}/observations"))["items"] if each["seq"] == seq)
+    assert found["attributes"] == {"note": "theirs"}
+
+
+def test_description_on_the_report_is_not_replaced_silently(browser: Browser, site: str, api: httpx.Client) -> None:
+    path = study(api, "remarked")
+    with tab(browser, site, refused=CHANGED) as page:
+        page.goto("/studies/remarked/report")
+        page.locator("[data-opens=remarks]").first.click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Description", exact=True).fill("mine")
+        checked(api.patch(path, json={"description": "theirs"}))
+        dialog.get_by_role("button", name="Save").click()
+        expect(dialog).to_contain_text("changed this to “theirs”")
+        assert checked(api.get(path))["description"] == "theirs"
+        dialog.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("The words are changed.")).to_be_visible()
+    assert checked(api.get(path))["description"] == "mine"
+
+
+def test_limits_and_tags_of_another_person_are_not_replaced_silently(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    path = study(api, "limited", budget=60, tags={"owner": "Ada"})
+    with tab(browser, site, refused=CHANGED) as page:
+        page.goto("/studies/limited")
+        page.locator("[data-opens=limits]").first.click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Budget, in trials").fill("80")
+        dialog.get_by_label("Tags, one per line").fill("owner: Ben")
+        checked(api.patch(path, json={"budget": 100, "tags": {"owner": "Eve"}, "pending_limit": 3}))
+        dialog.get_by_role("button", name="Save").click()
+        expect(dialog).to_contain_text("changed this to 100")
+        expect(dialog).to_contain_text("changed this to “owner: Eve”")
+        assert checked(api.get(path))["budget"] == 100
+        dialog.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("The changes are saved.")).to_be_visible()
+    found = checked(api.get(path))
+    assert (found["budget"], found["tags"], found["pending_limit"]) == (80, {"owner": "Ben"}, 3)
+
+
+def test_bounds_of_another_person_are_not_replaced(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Bounds are sent together, so the page must be read anew, where what was typed is restored."""
+    bounds = [{"metric": "size", "upper": 5}, {"metric": "purity", "lower": 0.5}]
+    path = study(api, "bounded", {"size": 4, "purity": 0.6}, outcome_constraints=bounds)
+    with tab(browser, site, refused=CHANGED) as page:
+        page.goto("/studies/bounded")
+        page.locator("[data-opens=rules]").first.click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Greatest value of size").fill("6,5")
+        checked(api.patch(path, json={"outcome_constraints": [bounds[0], {"metric": "purity", "lower": 0.7}]}))
+        dialog.get_by_role("button", name="Save").click()
+        expect(dialog).to_contain_text("Another person has changed this since you opened the form. Reload the page")
+        assert [each["upper"] for each in checked(api.get(path))["outcome_constraints"]] == [5, None]
+        page.reload()
+        page.locator("[data-opens=rules]").first.click()
+        expect(dialog.get_by_label("Greatest value of size")).to_have_value("6,5")
+        dialog.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("The rules are changed.")).to_be_visible()
+    assert checked(api.get(path))["outcome_constraints"] == [
+        {"metric": "size", "lower": None, "upper": 6.5},
+        {"metric": "purity", "lower": 0.7, "upper": None},
+    ]

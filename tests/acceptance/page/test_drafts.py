@@ -173,3 +173,73 @@ def test_edit_of_a_study_is_restored(browser: Browser, site: str, api: httpx.Cli
         assert drafts(page) == []
     found = checked(api.get(path))["parameters"]
     assert [(each["name"], each["high"]) for each in found] == [("x", 2.5), ("time", 24)]
+
+
+def test_edit_of_a_study_that_was_changed_meanwhile_is_dropped(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Its values are kept by their places, so they would undo what another person has changed."""
+    path = study(api, "outdated")
+    with tab(browser, site) as page:
+        page.goto("/studies/outdated/edit")
+        high = page.locator("#parameters > *").first.locator("[data-part=high]")
+        high.fill("2,5")
+        page.goto("/")
+        assert len(drafts(page)) == 1
+        checked(api.patch(path, json={"budget": 77}))
+        page.goto("/studies/outdated/edit")
+        expect(page.get_by_text("The study was changed meanwhile")).to_be_visible()
+        expect(high).to_have_value("1")
+        assert not accessible(page)
+        assert drafts(page) == []
+        high.fill("3")
+        page.get_by_role("button", name="Show what changes").click()
+        page.locator("#save").click()
+        expect(page.get_by_text("The changes are saved.")).to_be_visible()
+    found = checked(api.get(path))
+    assert (found["budget"], found["parameters"][0]["high"]) == (77, 3)
+
+
+def test_new_study_can_be_discarded(browser: Browser, site: str) -> None:
+    with tab(browser, site) as page:
+        page.goto("/new")
+        page.get_by_label("Title").fill("Aryl amination")
+        page.reload()
+        expect(page.get_by_label("Title")).to_have_value("Aryl amination")
+        with page.expect_navigation():
+            page.get_by_role("button", name="Discard it").click()
+        expect(page.locator("#parameters > *")).to_have_count(1)
+        expect(page.get_by_label("Title")).to_have_value("")
+        assert page.get_by_text(RESTORED).count() == 0
+        assert drafts(page) == []
+
+
+def test_drafts_belong_to_a_person_and_survive_a_new_login(browser: Browser, server: str) -> None:
+    """Another token of the same person shows them, as after a session that has expired. Logging out discards them."""
+    root = checked(httpx.post(f"{server}/v1/tokens", json={"name": "root", "scopes": ["admin"]}))["token"]
+
+    def token(name: str) -> str:
+        headers = {"Authorization": f"Bearer {root}"}
+        body = {"name": name, "user": "ada" if name.startswith("ada") else name, "scopes": ["work"]}
+        made: str = checked(httpx.post(f"{server}/v1/tokens", json=body, headers=headers))["token"]
+        return made
+
+    with tab(browser, server, refused=REFUSALS) as page:
+
+        def log_in(name: str) -> None:
+            page.context.clear_cookies()
+            page.goto("/")
+            page.get_by_label("Token").fill(token(name))
+            page.get_by_role("button", name="Log in").click()
+            expect(page.get_by_role("heading", name="Studies", exact=True)).to_be_visible()
+            page.goto("/new")
+
+        title = page.get_by_label("Title")
+        log_in("ada")
+        title.fill("Aryl amination")
+        log_in("eve")
+        expect(page.locator("#parameters > *")).to_have_count(1)
+        expect(title).to_have_value("")
+        log_in("ada2")
+        expect(title).to_have_value("Aryl amination")
+        page.get_by_role("button", name="Log out").click()
+        page.wait_for_url("**/login*")
+        assert drafts(page) == []

@@ -132,8 +132,9 @@ export class AssessmentPanel {
       byId("widen-said", HTMLElement).textContent =
         `The range of ${name} is ${inUnit(`${shown(low)} – ${shown(high)}`, unit)} now.`;
       byId("widen-end", HTMLElement).textContent = titled(end === "high" ? "New upper end" : "New lower end", "", unit);
-      form.requestBody = async () => ({ parameters: [{ ...widened, [end]: body(form).bound }] });
-      form.dataset.before = JSON.stringify({ parameters: was });
+      const before = { parameters: was };
+      form.requestBody = async () => ({ parameters: [{ ...widened, [end]: body(form).bound }], was: before });
+      form.dataset.before = JSON.stringify(before);
       byId("widen", HTMLDialogElement).showModal();
     });
     return button;

@@ -17,7 +17,8 @@ const exact = (element) =>
     ? JSON.parse(dataOf(element, "exact"))
     : number(element);
 
-/** Let the form send the bounds of all metrics, if one was changed.
+/** Let the form send the bounds of all metrics, if one was changed. The server refuses them, and a rule of early
+ * stopping, if another person has changed them since.
  * @param {HTMLFormElement} form
  */
 export function takeBounds(form) {
@@ -36,7 +37,9 @@ export function takeBounds(form) {
   form.requestBody = async () => {
     const outcome_constraints = bounded().map((row) => ({ metric: dataOf(row, "bound"), ...boundsOf(row) }));
     const isChanged = fields.some((each) => each.value !== each.defaultValue);
-    return { ...body(form), ...(isChanged ? { outcome_constraints } : {}) };
+    const sent = { ...body(form), ...(isChanged ? { outcome_constraints } : {}) };
+    const before = JSON.parse(dataOf(form, "before"));
+    return { ...sent, was: Object.fromEntries(Object.keys(sent).map((name) => [name, before[name] ?? null])) };
   };
   form.fieldOf = (pointer) => {
     const [, group, place, part] = pointer.split("/");

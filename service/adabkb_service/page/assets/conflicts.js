@@ -17,7 +17,18 @@ const groupOf = (from, { dataset: { group } }) => (group ? (from[group] ?? {}) :
 /** A stored value in words.
  * @param {unknown} value
  */
-const words = (value) => (typeof value === "number" ? figure(value, 12) : `“${value}”`);
+function words(value) {
+  if (typeof value === "number") return figure(value, 12);
+  if (!isObject(value)) return `“${value}”`;
+  return `“${Object.entries(value)
+    .map(([name, each]) => `${name}: ${each}`)
+    .join("; ")}”`;
+}
+
+/** @type {(value: unknown) => value is object} */
+const isObject = (value) => typeof value === "object" && value !== null;
+/** @param {unknown} value */
+const isEmpty = (value) => value === null || value === "" || (isObject(value) && Object.keys(value).length === 0);
 
 /** The error at a field that another person has changed.
  * @param {Element} field
@@ -25,7 +36,7 @@ const words = (value) => (typeof value === "number" ? figure(value, 12) : `“${
  * @param {string} [remedy] how to store one's own input
  */
 export function conflict(field, stored, remedy = "save again") {
-  const what = stored === null || stored === "" ? "emptied this field" : `changed this to ${words(stored)}`;
+  const what = isEmpty(stored) ? "emptied this field" : `changed this to ${words(stored)}`;
   const told = `Another person has ${what} since you opened the form. To store your input instead, ${remedy}.`;
   return new Mistyped(field, told);
 }

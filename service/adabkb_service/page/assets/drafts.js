@@ -1,5 +1,5 @@
 // What a person has typed into a form and not stored yet. It survives leaving the page, in this tab, until the person
-// stores, discards or cancels it, or logs out.
+// stores, discards or cancels it, or logs out in this tab.
 
 import { every, made } from "./elements.js";
 import { fieldsOf, isChanged, labelOf } from "./forms.js";
@@ -11,8 +11,13 @@ const PREFIX = "draft ";
 /** The actions of forms that keep no draft: one reserves trials, and two keep their definition as a whole. */
 const WITHOUT = new Set(["ask", "preview", "create"]);
 
-/** The keys of this page begin with it. A person who logs in afterwards has another token. */
-const ofPage = () => `${PREFIX}${document.documentElement.dataset.token} ${location.pathname} `;
+const OUTDATED = "The study was changed meanwhile, so what you had typed here is no longer valid. It was discarded.";
+
+/** The keys of this page begin with it. A person whose session has expired finds the drafts after the next login,
+ * which has another token; another person does not.
+ */
+const ofPage = () =>
+  `${PREFIX}${encodeURIComponent(document.documentElement.dataset.user ?? "")} ${location.pathname} `;
 
 /** @param {HTMLFormElement} form */
 const keyOf = ({ dataset: { action, api, body } }) => `${ofPage()}${action} ${api} ${body ?? ""}`;
@@ -101,26 +106,30 @@ export function discardDraft(form) {
   tellOrphans();
 }
 
-/** Discard the drafts of this page. */
+/** Discard the drafts of this page: what was typed is stored. */
 export function discardDrafts() {
+  for (const form of document.forms) form.dispatchEvent(new Event("stored")); // a draft may be about to be written
   for (const key of Object.keys(sessionStorage)) if (key.startsWith(ofPage())) sessionStorage.removeItem(key);
 }
 
-/** Discard all drafts: the person logs out. */
+/** Discard all drafts of this tab: the person logs out in it. */
 export function forgetDrafts() {
   for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX)) sessionStorage.removeItem(key);
 }
 
-/** A hint with a button that discards a draft.
+/** A hint about a draft, with a button that discards the draft if there is still one.
  * @param {"p" | "div"} tag
  * @param {string} text
- * @param {() => void} discard
+ * @param {() => void} [discard]
  */
 function hint(tag, text, discard) {
-  const button = made("button", { type: "button", className: "quiet", textContent: "Discard it" });
-  button.addEventListener("click", discard);
-  const told = made(tag, { className: "restored" }, `${text} `, button);
+  const told = made(tag, { className: "restored" }, `${text} `);
   told.setAttribute("role", "status");
+  if (discard) {
+    const button = made("button", { type: "button", className: "quiet", textContent: "Discard it" });
+    button.addEventListener("click", discard);
+    told.append(button);
+  }
   return told;
 }
 
@@ -178,7 +187,8 @@ export function restoreDrafts() {
   tellOrphans();
 }
 
-/** Keep the draft of a form whose fields are given, but for rows that a person may add.
+/** Keep the draft of a form whose fields are given, but for rows that a person may add. The draft has all values by
+ * their places. So it is dropped if the form shows other values by now: it would undo the changes of others.
  * @param {HTMLFormElement} form
  * @param {() => number} count the rows
  * @param {() => unknown} add a row
@@ -197,6 +207,7 @@ export function keepFields(form, count, add) {
         for (const kind of ["input", "change"]) field.dispatchEvent(new Event(kind, { bubbles: true }));
       }
     },
+    true,
   );
 }
 
@@ -204,14 +215,20 @@ export function keepFields(form, count, add) {
  * @param {HTMLFormElement} form
  * @param {() => unknown} read the form; throws as long as a field is wrong, and the draft stays as it was
  * @param {(value: any) => void} show a draft
+ * @param {boolean} [isOfInitial] whether a draft counts only as long as the form shows the same at first
  */
-export function keepWhole(form, read, show) {
+export function keepWhole(form, read, show, isOfInitial = false) {
   const key = keyOf(form);
   const [initial, draft] = [JSON.stringify(read()), stored(key)];
-  if (draft) {
+  let isDiscarded = false;
+  if (draft && isOfInitial && draft.initial !== initial) {
+    sessionStorage.removeItem(key);
+    form.prepend(hint("p", OUTDATED));
+  } else if (draft) {
     show(draft.whole);
     form.prepend(
       hint("p", "Restored what you had typed.", () => {
+        isDiscarded = true; // the click and the end of the page would write it again
         sessionStorage.removeItem(key);
         location.reload();
       }),
@@ -222,10 +239,11 @@ export function keepWhole(form, read, show) {
   const write = () => {
     clearTimeout(timer);
     timer = undefined;
+    if (isDiscarded) return;
     try {
       const whole = read();
       if (JSON.stringify(whole) === initial) sessionStorage.removeItem(key);
-      else store(key, { whole });
+      else store(key, { whole, initial });
     } catch (error) {
       console.debug(error);
     }

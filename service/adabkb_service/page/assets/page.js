@@ -29,6 +29,7 @@ import { atClock, figure, span, tellTimes } from "./words.js";
 
 const MAX_MILLISECONDS_TO_JUDGE = 2500;
 const MAX_TURNS = 3; // to send a form whose other fields are changed by others at the same time
+const OUTDATED = "Another person has changed this since you opened the form. Reload the page to see the change.";
 
 /** @param {string} id */
 const studyPage = (id) => `${root}/studies/${encodeURIComponent(id)}`;
@@ -42,15 +43,15 @@ const MERGED = new Set(["metrics", "std_errors", "attributes"]);
  */
 const entriesOf = (values, names) => Object.fromEntries(Object.entries(values).filter(([name]) => name in names));
 
-/** The values that fields have in an object of the API; absent entries of merged fields are null.
+/** The values that fields have in an object of the API; absent ones, and absent entries of merged fields, are null.
  * @param {Record<string, any>} holder
  * @param {Record<string, any>} changes
  */
 function valuesIn(holder, changes) {
-  const found = entriesOf(holder, changes);
+  const found = Object.fromEntries(Object.keys(changes).map((name) => [name, holder[name] ?? null]));
   for (const name of Object.keys(found).filter((each) => MERGED.has(each))) {
-    const absent = Object.fromEntries(Object.keys(changes[name]).map((each) => [each, null]));
-    found[name] = { ...absent, ...entriesOf(found[name] ?? {}, changes[name]) };
+    const absent = Object.fromEntries(Object.keys(changes[name] ?? {}).map((each) => [each, null]));
+    found[name] = { ...absent, ...entriesOf(found[name] ?? {}, changes[name] ?? {}) };
   }
   if (Array.isArray(found.parameters) && Array.isArray(changes.parameters)) {
     const names = new Set(changes.parameters.map(({ name }) => name));
@@ -64,7 +65,10 @@ function valuesIn(holder, changes) {
  * @param {Record<string, any>} sent
  * @returns {Record<string, any>}
  */
-const before = (element, sent) => ({ ...valuesIn(JSON.parse(dataOf(element, "before")), sent), ...sent.was });
+function before(element, sent) {
+  const known = JSON.parse(dataOf(element, "before"));
+  return { ...valuesIn(known, entriesOf(sent, known)), ...sent.was };
+}
 
 /** A study, a trial or a result. */
 const CHANGEABLE = /\/v1\/studies\/[^/]+(\/(trials|observations)\/\d+)?$/;
@@ -405,7 +409,7 @@ const remembered = (within) => [...within.querySelectorAll("[data-remember]")].f
 async function send(form) {
   for (let turn = 1; ; turn += 1) {
     const sent = /** @type {Record<string, any>} */ (form.requestBody ? await form.requestBody() : body(form));
-    if (apiOf(form)[0] === "PATCH" && Object.keys(sent).every((name) => name === "reason")) {
+    if (apiOf(form)[0] === "PATCH" && Object.keys(sent).every((name) => ["reason", "was"].includes(name))) {
       discardDraft(form);
       form.closest("dialog")?.close();
       say(`Nothing was changed${"reason" in sent ? ", so the reason was not stored" : ""}.`);
@@ -418,6 +422,7 @@ async function send(form) {
     } catch (error) {
       if (problemOf(error)?.code === "result_conflict") throw await conflictOf(form, sent, error);
       if (statusOf(error) !== 412 || turn === MAX_TURNS) throw error;
+      if (!form.dataset.now) throw new Error(OUTDATED, { cause: error });
       await refuseIfOthersChanged(form, sent);
     }
   }
