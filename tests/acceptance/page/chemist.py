@@ -92,9 +92,9 @@ class Chemist:
             page.wait_for_url("**/trials/*")
 
     def _point(self) -> dict[str, str]:
-        """Return the suggested values by parameter."""
+        """Return the suggested values by parameter, without their units."""
         cells = self._page.locator("table.point td").all_inner_texts()
-        return dict(zip(VALUES, cells, strict=True))
+        return dict(zip(VALUES, (cell.partition("\N{NO-BREAK SPACE}")[0] for cell in cells), strict=True))
 
     def _measures(self) -> None:
         self._saves(measured_yield(*self._point().values()))

@@ -80,7 +80,7 @@ def test_the_page_asks_for_the_context_and_shows_the_best_point_of_it(
         best = page.locator("#best-context")
         best.get_by_label("humidity").fill("0,5")
         best.get_by_role("button", name="Show the best point").click()
-        expect(best.locator(".fault")).to_contain_text("is missing; give the values")
+        expect(best.locator(".fault")).to_contain_text("is missing; give a value")
         best.get_by_label("machine").select_option(label="A")
         best.get_by_role("button", name="Show the best point").click()
         expect(page.locator("[data-parameter=humidity] [data-by=model]")).to_have_text("0.5")

@@ -336,7 +336,7 @@ def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: st
 
         wait_for(is_undone)  # the message disappears when the request is sent
         page.get_by_role("button", name="Budget").click()
-        odd = {"git:commit": "abc", "note": "two\nlines"}
+        odd = {"git:commit": "abc", "note": "two: lines"}
         elsewhere = {"pending_limit": 8, "max_attempts": 6, "lease_seconds": 60.5, "failure_limit": 4, "tags": odd}
         checked(api.patch("/v1/studies/told", json=elsewhere))
         dialog.get_by_label("Longest time of a trial").fill("3 h")
@@ -348,7 +348,7 @@ def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: st
         page.get_by_role("button", name="Budget").click()
         tags = dialog.get_by_label("Tags, one per line")
         expect(tags).not_to_be_editable()
-        expect(tags).to_have_value("git:commit: abc\nnote: two\nlines")
+        expect(tags).to_have_value("git:commit: abc\nnote: two: lines")
         expect(tags).to_have_accessible_description(re.compile("colon"))
         dialog.get_by_label("Longest time of a trial").fill("4 h")
         dialog.get_by_role("button", name="Save").click()
@@ -539,7 +539,7 @@ def test_a_measured_value_between_two_steps_is_stored_and_shown(browser: Browser
         expect(field.locator("small")).to_have_text("50 to 90, in steps of 5")
         expect(page.get_by_text("Enter what was measured, also between two steps.").first).to_be_visible()
         page.get_by_role("button", name="Save the result").click()
-        expect(page.get_by_role("cell", name="72.3")).to_have_text("72.3 suggested 75")
+        expect(page.get_by_role("cell", name="72.3")).to_have_text("72.3 °C suggested 75 °C")
         page.get_by_role("button", name="Repeat this trial").click()
         expect(page.get_by_role("dialog")).to_contain_text("The conditions: heat 75 °C. Rep")
         page.get_by_role("button", name="Queue it").click()
@@ -575,7 +575,7 @@ def test_a_measured_value_between_two_ordered_numbers_is_stored_and_shown(
         expect(field.locator(".fault")).to_have_count(0)
         assert accessible(page) == []
         page.get_by_role("button", name="Save the result").click()
-        expect(page.get_by_role("cell", name="0.11")).to_have_text("0.11 suggested 0.057")
+        expect(page.get_by_role("cell", name="0.11")).to_have_text("0.11 M suggested 0.057 M")
         page.goto("/studies/molar")
         page.get_by_role("button", name="Add a result").click()
         page.get_by_role("button", name="Paste a table instead").click()

@@ -456,7 +456,7 @@ def test_events_give_their_reasons_in_words(browser: Browser, site: str, api: ht
         expect(feed).to_contain_text("Trial 1 failed: no result arrived before its reservation ended")
         expect(feed).to_contain_text("Paused, because too many trials in a row failed. Remove the cause, then resume.")
         expect(feed).to_contain_text("Trial 2 failed: budget")
-        expect(feed).to_contain_text("The study is complete. The budget is used up.")
+        expect(feed).to_contain_text("The study is complete. Ended by a user.")
         for code in ("max_attempts", ": failures", "complete: budget"):
             expect(feed).not_to_contain_text(code)
         page.goto("/studies/reasons/report")
@@ -496,7 +496,7 @@ def test_the_feed_and_the_report_write_changed_settings_alike(browser: Browser, 
         report = api.get("/studies/settings/report", headers={"Accept": "text/html"})
         assert told in html.unescape(report.text)
         for another, words in (
-            ({"budget": {"plates": 1}}, "Changed: budget = 1 plate"),
+            ({"budget": {"plates": 1}}, "Changed: budget = 1 plate (it was 3 plates)"),
             (
                 {"parameters": [{"name": "x", "label": "Heat", "kind": "float", "low": 0, "high": 1}]},
                 "Changed: names and units of parameters",

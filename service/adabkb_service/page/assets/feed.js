@@ -140,6 +140,17 @@ function setting(name, value, quantities) {
   return kind === "difference" ? inUnit(shown(value), unit === "%" ? "percentage points" : unit) : shown(value);
 }
 
+/** The former value of a setting in parentheses; empty if it had none.
+ * @param {string} name
+ * @param {Record<string, any> | undefined} was
+ * @param {Quantities} quantities
+ */
+function former(name, was, quantities) {
+  const value = was?.[name] ?? null;
+  const isEmpty = value === null || (typeof value === "object" && !Object.keys(value).length);
+  return isEmpty ? "" : ` (it was ${setting(name, value, quantities)})`;
+}
+
 /** A result in words: by its trial, or as one's own.
  * @param {StudyEvent["payload"]} payload
  * @param {number | null} trial
@@ -168,7 +179,9 @@ const SENTENCES = {
   updated: (payload, quantities) =>
     `Changed: ${Object.entries(payload.changes)
       .map(([name, value]) =>
-        name in OF_WORDS ? OF_WORDS[name] : `${labelOf(name)} = ${setting(name, value, quantities)}`,
+        name in OF_WORDS
+          ? OF_WORDS[name]
+          : `${labelOf(name)} = ${setting(name, value, quantities)}${former(name, payload.was, quantities)}`,
       )
       .join(", ")}`,
   completed: ({ reason }) =>
