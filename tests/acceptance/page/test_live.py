@@ -461,7 +461,7 @@ def test_events_give_their_reasons_in_words(browser: Browser, site: str, api: ht
             expect(feed).not_to_contain_text(code)
         page.goto("/studies/reasons/report")
         expect(page.get_by_role("main")).to_contain_text("no result arrived before its reservation ended")
-        expect(page.get_by_role("main")).to_contain_text("The budget is used up.")
+        expect(page.get_by_role("main")).to_contain_text("Ended by a user.")
         page.goto("/studies/reasons/trials/1")
         expect(page.locator("#trial-events")).to_contain_text("Failed: no result arrived before its reservation ended")
 
