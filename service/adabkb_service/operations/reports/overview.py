@@ -203,10 +203,15 @@ class Overview:
         return density(found) if found else None
 
     def progress(self, study_id: str) -> dict[str, Any]:
-        """Return what a comparison shows of the results of a study, without asking the model: the number of results,
-        the records (number and value of each result that was better than all before it), the number of events so far,
-        whether the best result is doubtful, as far as this is stored, and the number and the mean of the results at its
-        point, if there are several, unless there are very many results. With several objectives, there are no records.
+        """Return what a comparison shows of the results of a study, without asking the model:
+
+        * ``count``: the number of results.
+        * ``records``: number and value of each result that was better than all before it; empty with several
+          objectives.
+        * ``revision``: the number of events so far.
+        * ``is_doubted``: whether the best result is doubtful, as far as this is stored.
+        * ``repeated``: the number and the mean of the results at its point; None if it has only one, or if there are
+          more than ``MAX_SOUGHT`` results.
 
         Raises:
             StudyNotFound: the study does not exist.
