@@ -46,8 +46,9 @@ export function conflict(field, stored, remedy = "save again") {
  * @param {Record<string, any>} was the former values; they become the present ones
  * @param {Record<string, any>} now
  * @param {object} sent
+ * @param {string} [remedy] how to store one's own input
  */
-export function conflictsIn(form, was, now, sent) {
+export function conflictsIn(form, was, now, sent, remedy) {
   /** @type {Mistyped[]} */
   const conflicts = [];
   for (const field of fieldsOf(form).filter((each) => each.name && isChanged(each))) {
@@ -58,7 +59,7 @@ export function conflictsIn(form, was, now, sent) {
     const known = before[field.name] ?? null;
     before[field.name] = stored;
     if (same(stored, known) || same(stored, groupOf(sent, field)[field.name] ?? null)) continue;
-    conflicts.push(conflict(field, stored));
+    conflicts.push(conflict(field, stored, remedy));
   }
   return conflicts;
 }
@@ -88,14 +89,8 @@ export function markOthersChanges(form, known) {
   } catch (error) {
     console.debug(error); // mistyped input is reported when the form is sent
   }
-  const valueIn = (/** @type {Record<string, any>} */ from, /** @type {Field} */ field) =>
-    groupOf(from, field)[field.name] ?? null;
-  const conflicts = fieldsOf(form).filter((field) => {
-    const stored = valueIn(now, field);
-    return isChanged(field) && !same(stored, valueIn(was, field)) && !same(stored, valueIn(sent, field));
-  });
-  if (!conflicts.length) return;
-  tellProblem(form, new Mistakes(conflicts.map((field) => conflict(field, valueIn(now, field), "save it"))));
+  const conflicts = conflictsIn(form, was, now, sent, "save it");
+  if (conflicts.length) tellProblem(form, new Mistakes(conflicts));
 }
 
 /** The note beside a result, if a person has changed it.
