@@ -149,6 +149,24 @@ def test_new_study_is_restored(browser: Browser, site: str) -> None:
         expect(page.get_by_label("Title")).to_have_value("")
 
 
+def test_new_study_like_another_one_has_a_draft_of_its_own(browser: Browser, site: str, api: httpx.Client) -> None:
+    study(api, "pattern")
+    with tab(browser, site) as page:
+        title = page.locator("#new-title")
+        for address, typed in (("/new", "Empty"), ("/new?like=pattern", "Alike")):
+            page.goto(address)
+            expect(page.get_by_text(RESTORED)).to_have_count(0)
+            title.fill(typed)
+            page.goto("/")
+        for address, typed in (("/new", "Empty"), ("/new?like=pattern", "Alike")):
+            page.goto(address)
+            expect(page.get_by_text(RESTORED)).to_be_visible()
+            expect(title).to_have_value(typed)
+            page.get_by_role("button", name="Discard it").click()
+            expect(page.get_by_text(RESTORED)).to_have_count(0)
+        assert drafts(page) == []
+
+
 def test_edit_of_a_study_is_restored(browser: Browser, site: str, api: httpx.Client) -> None:
     path = study(api, "edited")
     with tab(browser, site, refused=REFUSALS) as page:

@@ -14,10 +14,13 @@ const WITHOUT = new Set(["ask", "preview", "create"]);
 const OUTDATED = "The study was changed meanwhile, so what you had typed here is no longer valid. It was discarded.";
 
 /** The keys of this page begin with it. A person whose session has expired finds the drafts after the next login,
- * which has another token; another person does not.
+ * which has another token; another person does not. A new study like another one has drafts of its own.
  */
-const ofPage = () =>
-  `${PREFIX}${encodeURIComponent(document.documentElement.dataset.user ?? "")} ${location.pathname} `;
+const ofPage = () => {
+  const like = new URLSearchParams(location.search).get("like") ?? "";
+  const user = document.documentElement.dataset.user ?? "";
+  return `${PREFIX}${encodeURIComponent(user)} ${location.pathname}?${encodeURIComponent(like)} `;
+};
 
 /** @param {HTMLFormElement} form */
 const keyOf = ({ dataset: { action, api, body } }) => `${ofPage()}${action} ${api} ${body ?? ""}`;
