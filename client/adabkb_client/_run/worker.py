@@ -139,6 +139,8 @@ class _Crew:
                     return None
                 if not self._spare:
                     self._ask(wait)
+                if self.over.is_set():  # since the request was sent: no thread takes a trial any more
+                    self.release_spare()
                 if not self._spare:
                     return None
                 trial = self._spare.pop()
@@ -177,7 +179,9 @@ class _Crew:
     def release_spare(self) -> None:
         """Release the trials that no thread has taken before the end of the run."""
         while self._spare:
-            self._release(self._spare.pop())
+            trial = self._spare.pop()
+            if not trial._is_outcome_sent:  # ``abandon`` may release it, too
+                self._release(trial)
 
     def forget(self, trial: LeasedTrial) -> None:
         """Note that the outcome of a trial was reported."""
