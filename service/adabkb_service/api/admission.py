@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Annotated, Any, TypeVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated, Any, Literal, TypeVar
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
@@ -36,48 +37,60 @@ SCHEME = "token"
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
-_NEED, _STUDY, _MODEL, _NO_LINKS = "__need__", "__study__", "__model__", "__no_links__"
-_FOLLOWER, _ONCE = "__follower__", "__once__"
+_ACCESS = "__access__"
+"""The attribute of an endpoint with the fields of ``Access`` that it declares."""
 
 
-def needs(need: Need, study: str | None = "study_id", *, model: bool = False) -> Callable[[Endpoint], Endpoint]:
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may call an endpoint, and which server performs it."""
+
+    need: Need | None
+    """The required right; None if anyone may call it."""
+    study: str = ""
+    """The path parameter with the study's id; empty if the path has none."""
+    uses_model: bool = False
+    """Whether calls count against the quota of processor time of models."""
+    is_for_links: bool = True
+    """Whether share links may use it."""
+    follower: Literal["", "idempotent", "once"] = ""
+    """Whether the study's follower performs it (see ``forwarding``), and whether it may be performed twice."""
+
+
+def needs(need: Need, study: str = "study_id", *, model: bool = False) -> Callable[[Endpoint], Endpoint]:
     """Declare what an endpoint needs.
 
     Args:
         need: the right to read, to work, to own the study, or to administer.
-        study: name of the path parameter with the study's id, if the path has one.
-        model: whether the endpoint uses the model, which counts against the token's quota of processor time.
+        study: name of the path parameter with the study's id; empty if the path has none.
+        model: whether the endpoint uses the model, which counts against the user's quota of processor time.
     """
-
-    def declared(endpoint: Endpoint) -> Endpoint:
-        vars(endpoint).update({_NEED: need, _STUDY: study, _MODEL: model})
-        return endpoint
-
-    return declared
+    return partial(_declare, need=need, study=study, uses_model=model)
 
 
 def not_for_links(endpoint: Endpoint) -> Endpoint:
     """Declare that share links may not use an endpoint, because it returns more than their study."""
-    vars(endpoint)[_NO_LINKS] = True
-    return endpoint
+    return _declare(endpoint, is_for_links=False)
 
 
 def by_follower(endpoint: Endpoint) -> Endpoint:
     """Declare that the study's follower performs the endpoint, and that the endpoint is idempotent; see
     ``forwarding``."""
-    vars(endpoint)[_FOLLOWER] = True
-    return endpoint
+    return _declare(endpoint, follower="idempotent")
 
 
 def by_follower_once(endpoint: Endpoint) -> Endpoint:
     """As ``by_follower``, for an endpoint that is not idempotent."""
-    vars(endpoint)[_ONCE] = True
-    return by_follower(endpoint)
+    return _declare(endpoint, follower="once")
 
 
 def needs_nothing(endpoint: Endpoint) -> Endpoint:
     """Declare that anyone may use an endpoint."""
-    vars(endpoint)[_NEED] = None
+    return _declare(endpoint, need=None)
+
+
+def _declare(endpoint: Endpoint, **fields: Any) -> Endpoint:
+    vars(endpoint)[_ACCESS] = {**vars(endpoint).get(_ACCESS, {}), **fields}
     return endpoint
 
 
@@ -89,19 +102,16 @@ class GuardedRoute(APIRoute):
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        if _NEED not in vars(endpoint):
+        declared = vars(endpoint).get(_ACCESS, {})
+        if "need" not in declared:
             raise TypeError(f"{endpoint.__name__} does not declare what it needs; see {needs.__module__}")
-        self.need: Need | None = vars(endpoint)[_NEED]
-        self._study: str | None = vars(endpoint).get(_STUDY)
-        self._is_for_links = not vars(endpoint).get(_NO_LINKS, False)
-        self._uses_model: bool = vars(endpoint).get(_MODEL, False)
-        self._is_by_follower: bool = vars(endpoint).get(_FOLLOWER, False)
-        self._is_once: bool = vars(endpoint).get(_ONCE, False)
-        if self.need is not None:
-            security = {"security": [{SCHEME: [SCOPE_FOR[self.need]]}]}
+        self.access = Access(**declared)
+        need = self.access.need
+        if need is not None:
+            security = {"security": [{SCHEME: [SCOPE_FOR[need]]}]}
             options["openapi_extra"] = {**(options.get("openapi_extra") or {}), **security}
         super().__init__(path, endpoint, **options)
-        self._changes_rights = self.need in ("own", "admin") and "GET" not in (self.methods or ())
+        self._changes_rights = need in ("own", "admin") and "GET" not in (self.methods or ())
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -112,19 +122,19 @@ class GuardedRoute(APIRoute):
         note(study=scope["path_params"].get("study_id"), trial=_number(scope["path_params"].get("number", "")))
         caller = await self.admit(scope)
         if is_forwarded(scope):  # the server that forwarded the request counts it
-            if caller is not None and caller.quotas is not None and self._uses_model:
-                gate.meter.charge_for_model(caller, scope["path_params"].get(self._study, ""))
+            self._charge(gate.meter, caller, scope)
             await super().handle(scope, receive, send)
             return
         with scope["app"].state.concurrency.hold(REQUESTS, caller or ANYBODY):
-            if caller is not None and caller.quotas is not None:
-                send = self._metered(gate.meter, caller, scope, send)
+            if caller is not None:
+                send = _metered(gate.meter, caller, send)
+            self._charge(gate.meter, caller, scope)
             if self._changes_rights:
                 send = _after_change(gate, send, scope["app"].state.admission)
             forwarding: Forwarding | None = scope["app"].state.forwarding
-            if self._is_by_follower and forwarding is not None:
-                study_id = scope["path_params"][self._study]
-                again = await forwarding.forward(study_id, scope, receive, send, once=self._is_once)
+            if self.access.follower and forwarding is not None:
+                is_once = self.access.follower == "once"
+                again = await forwarding.forward(self._study_id(scope) or "", scope, receive, send, once=is_once)
                 if again is None:
                     return
                 receive = again
@@ -141,14 +151,14 @@ class GuardedRoute(APIRoute):
         """
         gate: Gate = scope["app"].state.gate
         is_open = scope["state"]["admitted_token"] is None if is_forwarded(scope) else gate.is_open
-        if self.need is not None and not is_open:
-            caller = scope["state"]["caller"] = await self._admitted(gate, scope, self.need)
+        if self.access.need is not None and not is_open:
+            caller = scope["state"]["caller"] = await self._admitted(gate, scope, self.access.need)
             note(user=caller.user)
             return caller
         return None
 
     async def _admitted(self, gate: Gate, scope: Scope, need: Need) -> Caller:
-        study_id, threads = scope["path_params"].get(self._study), scope["app"].state.admission
+        study_id, threads = self._study_id(scope), scope["app"].state.admission
         if study_id is not None and re.fullmatch(STUDY_ID, study_id) is None:
             study_id = None  # no study has such an id; the endpoint reports it if the token is valid
         if (token_id := scope["state"].get("admitted_token")) is not None:
@@ -160,29 +170,43 @@ class GuardedRoute(APIRoute):
         caller = None if token is None else gate.cached_caller(token, need, study_id)
         if caller is None:
             caller = await run_sync(gate.admit, token, need, study_id, sender(scope), limiter=threads)
-        if caller.is_link and not self._is_for_links:
+        if caller.is_link and not self.access.is_for_links:
             raise Forbidden("A share link only allows reading its study.", SCOPE_FOR[need])
         return caller
 
-    def _metered(self, meter: Meter, caller: Caller, scope: Scope, send: Send) -> Send:
-        """Count a request, and send the remaining quota in the headers of the response.
+    def _study_id(self, scope: Scope) -> str | None:
+        """The id in the path of a request; None if the path has none."""
+        study_id: str | None = scope["path_params"].get(self.access.study)
+        return study_id
+
+    def _charge(self, meter: Meter, caller: Caller | None, scope: Scope) -> None:
+        """Let the sender pay for the model from now on. A sender without a quota pays nothing, and relieves the user
+        who has paid so far.
 
         Raises:
             TooManyRequests: the quota is used up.
         """
-        limit = meter.request(caller)
-        if self._uses_model:
-            meter.charge_for_model(caller, scope["path_params"].get(self._study, ""))
-        if limit is None:
-            return send
-        headers = rate_limit_headers(limit)
+        if caller is not None and self.access.uses_model:
+            meter.charge_for_model(caller, self._study_id(scope) or "")
 
-        async def answer(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(headers)
-            await send(message)
 
-        return answer
+def _metered(meter: Meter, caller: Caller, send: Send) -> Send:
+    """Count a request, and send the remaining quota in the headers of the response.
+
+    Raises:
+        TooManyRequests: the quota is used up.
+    """
+    limit = meter.request(caller)
+    if limit is None:
+        return send
+    headers = rate_limit_headers(limit)
+
+    async def answer(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message).update(headers)
+        await send(message)
+
+    return answer
 
 
 async def readmit(request: Request) -> None:

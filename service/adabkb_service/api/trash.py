@@ -34,7 +34,7 @@ def list_trash(service: ServiceDep, page: PageDep, caller: CallerDep) -> Page[De
     response_model=views.Study,
     responses=responses(400, 404, 409, 413, 415, 422),
 )
-@needs("work", study=None)
+@needs("work", study="")
 def restore_study(
     study_id: StudyId,
     service: ServiceDep,

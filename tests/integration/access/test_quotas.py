@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
 from adabkb_service.access.bucket import Bucket
@@ -209,6 +210,21 @@ def test_model_time_is_charged_to_the_token_that_requested_it(guarded: Guarded) 
         assert int(limited.headers["retry-after"]) >= 1
         assert limited.headers["ratelimit-policy"] == '"model-seconds";q=1;w=60'
         assert user.get("/v1/studies/cpu").status_code == 200
+
+
+def test_user_without_quota_pays_for_no_one_else(guarded: Guarded, admin: httpx.Client) -> None:
+    """The user who last requested work from a study's model pays, also if this user has no quota."""
+    rng = np.random.default_rng(1)
+    with guarded.client(guarded.token("paying", "work", quotas={"model_seconds_per_minute": 0.3})) as user:
+        for study in ("shared", "own"):
+            user.post("/v1/studies", json=named(study))
+        assert user.post("/v1/studies/shared/suggest").status_code == 200
+        for _ in range(3):
+            points = [{"x": rng.uniform(-1, 2), "n": int(rng.integers(1, 9))} for _ in range(100)]
+            results = [{"parameters": point, "value": point["n"] + rng.normal()} for point in points]
+            assert admin.post("/v1/studies/shared/observations", json={"items": results}).status_code == 200
+            assert admin.post("/v1/studies/shared/suggest", json={"count": 8}).status_code == 200
+        assert user.post("/v1/studies/own/suggest").status_code == 200
 
 
 def test_default_quotas_apply_to_tokens_without_their_own(tmp_path: Path) -> None:

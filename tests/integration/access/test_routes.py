@@ -60,7 +60,7 @@ def calls(*needs: Need) -> list[Call]:
     return [
         (method, route.path.format(**values))
         for route in ROUTES
-        if isinstance(route, GuardedRoute) and route.need in needs
+        if isinstance(route, GuardedRoute) and route.access.need in needs
         for method in sorted(route.methods or ())
     ]
 
@@ -76,7 +76,7 @@ def _altered(token: str) -> str:
 
 def test_every_route_declares_its_scope_and_few_are_public() -> None:
     assert all(isinstance(route, GuardedRoute) for route in ROUTES)
-    assert {route.path for route in ROUTES if isinstance(route, GuardedRoute) and route.need is None} == OPEN
+    assert {route.path for route in ROUTES if isinstance(route, GuardedRoute) and route.access.need is None} == OPEN
     assert len(GUARDED) > 35
 
 
@@ -226,7 +226,7 @@ def test_sufficient_token_is_accepted_on_every_route(migrated_url: str, scope: s
             route = route_of(method, urlsplit(line).path)
             sent.add((method, route.path))
             is_new_study = (method, route.path) == ("POST", "/v1/studies")
-            token = tokens.get("create" if is_new_study else "", tokens[route.need or "read"])
+            token = tokens.get("create" if is_new_study else "", tokens[route.access.need or "read"])
             accepted = "application/json" if line.startswith("/v1") else "text/html"
             headers = {"Authorization": f"Bearer {token}", "Accept": accepted}
             sends = {"content": body} if isinstance(body, bytes) else {"json": body}
@@ -236,7 +236,7 @@ def test_sufficient_token_is_accepted_on_every_route(migrated_url: str, scope: s
                 ids[KEPT[route.path]] = answer.json()["id"]
             if route.path == "/v1/trash":
                 ids["deletion"] = answer.json()["items"][0]["deletion"]
-    guarded_routes = [route for route in ROUTES if isinstance(route, GuardedRoute) and route.need is not None]
+    guarded_routes = [route for route in ROUTES if isinstance(route, GuardedRoute) and route.access.need is not None]
     assert sent >= {(method, route.path) for route in guarded_routes for method in route.methods or ()}
 
 

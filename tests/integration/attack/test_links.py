@@ -42,7 +42,7 @@ def test_link_can_read_only_its_study(guarded: Guarded, link: str) -> None:
     with guarded.client(link) as reader:
         for route in app.ROUTES:
             assert isinstance(route, GuardedRoute)
-            is_own = "{study_id}" in route.path and route.need == "read"
+            is_own = "{study_id}" in route.path and route.access.need == "read"
             values = {
                 "study_id": "s",
                 "number": "1",
