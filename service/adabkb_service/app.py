@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import threading
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from functools import partial
 from importlib.metadata import version
 
 from anyio import CapacityLimiter
@@ -57,6 +56,7 @@ from adabkb_service.inference.pool import Charge, Inference, Supervision, Worker
 from adabkb_service.operations.files import Limits
 from adabkb_service.operations.monitoring.clock import follow, warn_of_clock
 from adabkb_service.operations.monitoring.sweep import clamp_leases, empty_trash, forget_keys, remove_abandoned, sweep
+from adabkb_service.operations.monitoring.sweeper import Job, Sweeper
 from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.webhooks.delivery import Delivery
@@ -67,8 +67,6 @@ from adabkb_service.storage import migration
 from adabkb_service.storage.database import STATEMENT_SECONDS, Database
 from adabkb_service.study.clock import SteadyClock
 from adabkb_service.telemetry.traces import to_collector
-
-logger = logging.getLogger(__name__)
 
 MODULES = (studies, sharing, webhooks, trials, files, observations, model, events, trash, tokens, people, system)
 ROUTERS = [module.router for module in MODULES]
@@ -150,31 +148,19 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
         hours=settings.webhook_hours,
     )
 
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        await run_sync(migration.prepare, database)
-        await run_sync(gate.close_if_tokens)
-        await run_sync(inference.open)
-        await run_sync(running.open)
-        await run_sync(warn_of_clock, running)
-        await run_sync(clamp_leases, running)
-        while is_model_worker and running.is_loading:  # until then, it could not answer requests of servers
-            await asyncio.sleep(LOADING_POLL_SECONDS)
-        with threadpool_limits(settings.blas_threads), _sweeping(running, clock, gate, delivery, settings):
-            async with app.state.forwarding or nullcontext():
-                yield
-        await running.changes.close()
-        await run_sync(running.close)
-        await run_sync(inference.close)
-        database.close()
-        if running.traces is not None:
-            await run_sync(running.traces.close)
-
     app = FastAPIOffline(  # FastAPI's own pages load assets from hosts that lab machines may not reach
         title="Ada-BKB service",
         description=DESCRIPTION,
         version=version("adabkb-service"),
-        lifespan=lifespan,
+        lifespan=partial(
+            _lifespan,
+            running=running,
+            clock=clock,
+            gate=gate,
+            delivery=delivery,
+            settings=settings,
+            is_model_worker=is_model_worker,
+        ),
         routes=ROUTES,
         docs_url=CALLS,
         redoc_url=None,
@@ -201,6 +187,43 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
     _add_middleware(app, settings, running)
     app.openapi = lambda: document(app, settings.root_path)  # type: ignore[method-assign]
     return app
+
+
+@asynccontextmanager
+async def _lifespan(
+    app: FastAPI,
+    running: Service,
+    clock: SteadyClock,
+    gate: Gate,
+    delivery: Delivery,
+    settings: Settings,
+    *,
+    is_model_worker: bool,
+) -> AsyncIterator[None]:
+    """Open what the application needs, and close it in reverse order, also if the start fails."""
+    async with AsyncExitStack() as opened:
+        if running.traces is not None:
+            opened.push_async_callback(run_sync, running.traces.close)
+        opened.callback(running.database.close)
+        await run_sync(migration.prepare, running.database)
+        await run_sync(gate.close_if_tokens)
+        await run_sync(running.inference.open)
+        opened.push_async_callback(run_sync, running.inference.close)
+        await run_sync(running.open)
+        opened.push_async_callback(run_sync, running.close)
+        opened.push_async_callback(running.changes.close)
+        await run_sync(warn_of_clock, running)
+        await run_sync(clamp_leases, running)
+        while is_model_worker and running.is_loading:  # until then, it could not answer requests of servers
+            await asyncio.sleep(LOADING_POLL_SECONDS)
+        opened.enter_context(threadpool_limits(settings.blas_threads))
+        opened.push_async_callback(run_sync, _store_uses, gate)
+        opened.callback(delivery.close)
+        sweeper = _sweeper(running, clock, gate, delivery, settings)
+        sweeper.start()
+        opened.push_async_callback(run_sync, sweeper.stop)
+        await opened.enter_async_context(app.state.forwarding or nullcontext())
+        yield
 
 
 def _forwarding(app: FastAPI, running: Service, settings: Settings, *, is_model_worker: bool) -> Forwarding | None:
@@ -275,44 +298,39 @@ def _inference(settings: Settings, database: Database, charge: Charge) -> Infere
     )
 
 
-@contextmanager
-def _sweeping(
-    running: Service, clock: SteadyClock, gate: Gate, delivery: Delivery, settings: Settings
-) -> Iterator[None]:
-    """Within the block, a background thread expires leases, starts the delivery of messages to webhooks, ends access
-    without a token once a token exists, deletes old rows and the content of deleted studies, and corrects the clock."""
-    stop = threading.Event()
+def _sweeper(running: Service, clock: SteadyClock, gate: Gate, delivery: Delivery, settings: Settings) -> Sweeper:
     late_seconds = settings.sweep_seconds + settings.sweep_late_seconds
 
-    def loop() -> None:
-        tidied_at = time.monotonic()
-        while not stop.wait(settings.sweep_seconds):
-            try:
-                gate.close_if_tokens()
-                sweep(running)
-                running.sweep_late_at = time.monotonic() + late_seconds
-                delivery.round()
-                remove_abandoned(running)
-                since = time.monotonic() - tidied_at
-                if since > settings.tidy_seconds:
-                    follow(clock)
-                    forget_keys(running, settings.idempotency_hours, since)
-                    empty_trash(running, since)
-                    gate.store_uses()
-                    tidied_at = time.monotonic()
-            except AdaBKBError as error:
-                logger.warning("the sweep failed and is retried in %s s: %s", settings.sweep_seconds, error)
-            except Exception:
-                logger.exception("the sweep failed and is retried in %s s", settings.sweep_seconds)
+    def expire_leases() -> None:
+        sweep(running)
+        running.sweep_late_at = time.monotonic() + late_seconds
 
     running.sweep_late_at = time.monotonic() + late_seconds
-    thread = threading.Thread(target=loop, name="sweeper", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-        delivery.close()
-        with suppress(AdaBKBError):  # the database may be unavailable; shutdown does not wait for it
-            gate.store_uses()
+    often, seldom = 0.0, settings.tidy_seconds
+    return Sweeper(
+        [
+            Job("ends access without a token once a token exists", lambda _: gate.close_if_tokens(), often),
+            Job("expires leases", lambda _: expire_leases(), often),
+            Job("starts deliveries to webhooks", lambda _: delivery.round(), often),
+            Job("removes the content of deleted studies", lambda _: remove_abandoned(running), often),
+            Job("corrects the clock", lambda _: follow(clock), seldom),
+            Job(
+                "deletes old idempotency keys",
+                lambda since: forget_keys(running, settings.idempotency_hours, since),
+                seldom,
+            ),
+            Job(
+                "empties the trash and deletes old sessions and audit entries",
+                lambda since: empty_trash(running, since),
+                seldom,
+            ),
+            Job("stores when tokens were used", lambda _: gate.store_uses(), seldom),
+        ],
+        settings.sweep_seconds,
+    )
+
+
+def _store_uses(gate: Gate) -> None:
+    """Store when tokens were used, at the end. If the database does not answer, the end does not wait for it."""
+    with suppress(AdaBKBError):
+        gate.store_uses()

@@ -96,12 +96,12 @@ def forget_keys(service: Service, hours: float, seconds_since: float) -> None:
     """Delete the idempotency keys that are older than ``hours``.
 
     If the clock jumps ahead by a day, keys must not be deleted a day too early. So the cutoff is stored, and advances
-    by at most twice the time since the last call.
+    by at most twice the time since the last attempt.
 
     Args:
         service: the service.
         hours: the age at which keys are deleted.
-        seconds_since: seconds since the last call in this server, or since its start.
+        seconds_since: seconds since the last attempt in this server, or since its start.
     """
     with service.database.writing() as connection:
         span = timedelta(hours=hours)
@@ -168,7 +168,7 @@ def _move_cutoff(
         name: the kind of entries.
         span: how long these entries are kept.
         oldest: the time of the oldest entry; None if there is none.
-        seconds_since: seconds since the last call in this server, or since its start.
+        seconds_since: seconds since the last attempt in this server, or since its start.
     """
     before, known = service.clock() - span, retention_cutoffs.find(connection, name)
     if known is None:

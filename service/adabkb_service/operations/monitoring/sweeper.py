@@ -1,0 +1,68 @@
+"""The thread that performs the periodic work of a server."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from adabkb_service.errors import AdaBKBError
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work to be done periodically."""
+
+    name: str
+    """What it does, for the log: "The job that expires leases"."""
+    perform: Callable[[float], object]
+    """Gets the number of seconds since the last attempt in this server, or since its start."""
+    seconds: float = 0.0
+    """How many seconds after it succeeded it is due again; 0 for each round."""
+
+
+class Sweeper:
+    """Performs jobs in rounds. A job that fails is logged and tried again in the next round; the others still run."""
+
+    def __init__(self, jobs: Sequence[Job], pause: float, now: Callable[[], float] = time.monotonic) -> None:
+        """Create it with the jobs, in order, the number of seconds between two rounds, and a clock."""
+        self._jobs = jobs
+        self._pause = pause
+        self._now = now
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="sweeper", daemon=True)
+        self._tried_at = dict.fromkeys((job.name for job in jobs), now())
+        self._done_at = dict(self._tried_at)
+
+    def start(self) -> None:
+        """Perform rounds in a thread from now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Wait for the end of the current job, and perform no further one."""
+        self._stopping.set()
+        self._thread.join()
+
+    def round(self) -> None:
+        """Perform the jobs that are due."""
+        for job in self._jobs:
+            now = self._now()
+            if now - self._done_at[job.name] < job.seconds or self._stopping.is_set():
+                continue
+            since, self._tried_at[job.name] = now - self._tried_at[job.name], now
+            try:
+                job.perform(since)
+            except AdaBKBError as error:
+                logger.warning("the job that %s failed and is retried in %s s: %s", job.name, self._pause, error)
+            except Exception:
+                logger.exception("the job that %s failed and is retried in %s s", job.name, self._pause)
+            else:
+                self._done_at[job.name] = now
+
+    def _loop(self) -> None:
+        while not self._stopping.wait(self._pause):
+            self.round()
