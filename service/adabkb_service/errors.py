@@ -49,7 +49,7 @@ import re
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 MAX_ERRORS = 100
 """The maximum number of errors listed in one answer; the others are counted."""
@@ -126,6 +126,16 @@ class AdaBKBError(Exception):
         self.detail = visible(detail)
         super().__init__(self.detail)
         self.errors = tuple(errors)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the text and the fields: the arguments of the constructor cannot be recovered from the text."""
+        return _remade, (type(self), self.args), vars(self)
+
+
+def _remade(kind: type[AdaBKBError], arguments: tuple[Any, ...]) -> AdaBKBError:
+    error = kind.__new__(kind)
+    error.args = arguments
+    return error
 
 
 class Unauthorized(AdaBKBError):

@@ -222,10 +222,12 @@ def update(
     rules = {"no_gain_for": no_gain_for, "gap_share_below": gap_share_below}
     if any(rules.values()):
         # the API replaces both rules
-        now = {} if all(rules.values()) else server.document(StudyCalls(study).info()).get("stop") or {}
-        kept = {name: number for name, number in now.items() if rules[name] is None and number is not None}
+        now = None if all(rules.values()) else server.document(StudyCalls(study).info()).get("stop")
+        kept = {name: number for name, number in (now or {}).items() if rules[name] is None and number is not None}
         new = {name: parse(text) for name, text in rules.items() if text not in (None, NO_LIMIT)}
         changes["stop"] = {**kept, **new} or None
+        if not all(rules.values()):  # refuse it if another person has changed the other rule meanwhile
+            changes["was"] = {"stop": now}
     if parameter is not None:
         changes["parameters"] = list(map(parse_parameter, parameter))
     if descriptors is not None:

@@ -98,6 +98,8 @@ class ModelHost:
         """Study -> incarnation and the events that its model lacks, as long as a step could not fold all of them."""
         self._failures: dict[str, tuple[str, int, str]] = {}
         """Study -> incarnation, seq of the event up to which its log could not be folded, and the reason."""
+        self._unsaved: set[str] = set()
+        """Studies whose models could not be stored when this was last tried."""
 
     def post(self, number: int, message: Message) -> None:
         """Queue a message for its study; ``Advance`` messages go before questions. A ``Withdraw`` message removes its
@@ -265,8 +267,7 @@ class ModelHost:
         model.used_at = time.monotonic()
         self.store.keep(study_id, model)
         if is_restored and model.seq < message.study_seq:  # the cache may evict the model before its next step
-            with suppress(*IGNORED_AHEAD):
-                self.store.save(study_id, model)
+            self._save(study_id, model)
         return model
 
     def _log_after(self, message: Advance | Ask, seq: int) -> list[EventRow]:
@@ -335,14 +336,26 @@ class ModelHost:
         model = self.store.find(study_id)
         if model is None:
             return False
-        with suppress(*IGNORED_AHEAD):
-            if not model.prepared:
+        if not model.prepared:
+            with suppress(*IGNORED_AHEAD):
                 model.prepare()
                 return True
-            behind = model.seq - model.saved_seq
-            if behind >= self._save_events or (behind and time.monotonic() - model.used_at > self._idle_seconds):
-                self.store.save(study_id, model)
+            return False
+        behind = model.seq - model.saved_seq
+        if behind >= self._save_events or (behind and time.monotonic() - model.used_at > self._idle_seconds):
+            self._save(study_id, model)
         return False
+
+    def _save(self, study_id: str, model: Model) -> None:
+        """Store a model. If that fails, restarts take longer: this is logged once until it works again."""
+        try:
+            self.store.save(study_id, model)
+        except IGNORED_AHEAD as error:
+            if study_id not in self._unsaved:
+                logger.warning("study %s: its model cannot be stored, so a restart takes longer: %s", study_id, error)
+            self._unsaved.add(study_id)
+        else:
+            self._unsaved.discard(study_id)
 
     def idle(self) -> list[str]:
         """Studies whose models have unstored changes and got no message for ``idle_seconds``."""
@@ -353,8 +366,7 @@ class ModelHost:
         """Store every model with unstored changes, except those of the studies ``but``."""
         for study_id, model in self.store.unsaved():
             if study_id not in but:
-                with suppress(*IGNORED_AHEAD):
-                    self.store.save(study_id, model)
+                self._save(study_id, model)
 
 
 def _is_withdrawn_by(message: Work, withdrawn: Withdraw) -> bool:

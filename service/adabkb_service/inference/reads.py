@@ -48,7 +48,16 @@ def answered(message: Ask, model: Model) -> Answered:
     try:
         return Answered(QUESTIONS[message.question](model, *message.arguments))
     except Exception as error:
-        return Answered(error=error)
+        return Answered(error=_sendable(error))
+
+
+def _sendable(error: Exception) -> Exception:
+    """An error, or its text if the error itself cannot be sent to another process."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 (its own bytes)
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
 
 
 class Reads:

@@ -263,3 +263,26 @@ def test_model_that_cannot_be_restored_is_logged_once(
         assert [event.kind for event in events.page(connection, "s", 0)].count("model_failed") == 1
     assert len([record for record in caplog.records if record.exc_info]) == 1
     assert "cannot fold the log" in caplog.text
+
+
+def test_model_that_cannot_be_stored_is_logged_once_until_it_works(
+    database: Database, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = never_idle(database, clock)
+    create(running, definition())
+    rounds(running, "s", 2)
+    study = row(database)
+    impatient = Database(database.url.render_as_string(hide_password=False), lock_seconds=0.01)
+    models = ModelStore(impatient, 2**30)
+    models.keep("s", folded(models, study, study.study_seq))
+    host = ModelHost(models, lambda *_: None)
+    for _ in range(2):
+        with database.writing() as connection:  # another transaction holds the lock
+            studies.lock_model_seq(connection, "s", study.incarnation)
+            host.save_all()
+            host.save_all()
+        assert stored(database)[0] < study.study_seq
+    host.save_all()
+    assert stored(database)[0] == study.study_seq
+    impatient.close()
+    assert caplog.text.count("study s: its model cannot be stored") == 1
