@@ -70,6 +70,25 @@ def test_the_form_declares_context_and_periodic_parameters(browser: Browser, sit
     assert (first["periodic"], second["context"]) == (True, True)
 
 
+def test_the_page_says_who_gets_a_repetition(browser: Browser, site: str, api: httpx.Client) -> None:
+    definition = {"id": "repeated", "direction": "maximize", "parameters": PARAMETERS, "seed": 1}
+    checked(api.post("/v1/studies", json=definition))
+    context = {"humidity": 0.52, "machine": "B"}
+    checked(api.post("/v1/studies/repeated/suggest", json={"context": context}))
+    checked(api.post("/v1/studies/repeated/observe", json={"trial": 1, "value": 5.0}))
+    with tab(browser, site) as page:
+        page.goto("/studies/repeated/trials/1")
+        page.get_by_role("button", name="Repeat this trial").click()
+        dialog = page.get_by_role("dialog", name="Repeat this trial")
+        expect(dialog).to_contain_text("before any new trial that is requested with the same humidity, machine.")
+        dialog.get_by_role("button", name="Queue it").click()
+        told = "Trial 2 is queued. Only somebody who asks for a trial with humidity = 0.52, machine = B gets it."
+        expect(page.get_by_text(told)).to_be_visible()
+    other = checked(api.post("/v1/studies/repeated/suggest", json={"context": {**context, "humidity": 0.6}}))
+    same = checked(api.post("/v1/studies/repeated/suggest", json={"context": context}))
+    assert [trial["number"] for trial in other["trials"] + same["trials"]] == [3, 2]
+
+
 def test_the_page_asks_for_the_context_and_shows_the_best_point_of_it(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

@@ -31,7 +31,7 @@ def kinds(base: type[AdaBKBError]) -> Iterator[type[AdaBKBError]]:
         yield from kinds(kind)
 
 
-@pytest.mark.parametrize("kind", sorted(kinds(AdaBKBError), key=lambda kind: kind.__name__))
+@pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.__name__) for kind in kinds(AdaBKBError)])
 def test_error_is_the_same_in_another_process(kind: type[AdaBKBError]) -> None:
     parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
     error = kind(*[ARGUMENTS[str(each.annotation)] for each in parameters])

@@ -127,6 +127,12 @@ def context(study: Study) -> list[str]:
     return context_of(study.parameters)
 
 
+def given_context(study: Study) -> dict[str, str]:
+    """Return the labels of the context parameters that requests for trials give, by name."""
+    names = set(context(study)) - set(measured_context(study))
+    return {each.name: each.label or each.name for each in study.parameters if each.name in names}
+
+
 def measured_context(study: Study) -> list[str]:
     """Return the names of the context parameters that are measured with the result."""
     return measured_of(study.parameters)

@@ -13,7 +13,7 @@ import "./session.js";
 import { clearToasts, saidBefore, say, sayThere } from "./toasts.js";
 import { markUnusual } from "./unusual.js";
 import { askPatiently } from "./waiting.js";
-import { atClock, figure, span, tellTimes } from "./words.js";
+import { atClock, figure, shown, span, tellTimes } from "./words.js";
 
 /** @typedef {{ method: string, path?: string, body?: unknown, words?: string, done?: string }} Way back; by default to
  * the path of the action; with the words of its button, and what is said afterwards */
@@ -104,6 +104,18 @@ function reserved({ trials, degraded, reason }, asked, reasons) {
   return `${told} The model did not answer in time, so ${are} quasi-random. You can decline ${them} and ask again.`;
 }
 
+/** Who gets a queued trial. A request with another context gets other trials.
+ * @param {{ parameters: Record<string, unknown> }} trial
+ * @param {HTMLElement} element with the labels of context parameters, by name, in data-context
+ */
+function recipient({ parameters }, { dataset: { context } }) {
+  const given = Object.entries(JSON.parse(context ?? "{}")).filter(([name]) => name in parameters);
+  if (!given.length) return "It is the next one that somebody gets.";
+  const values = given.map(([name, label]) => `${label} = ${shown(parameters[name])}`).join(", ");
+  const remedy = "If you run it with another value, open it, and enter the real value with the result.";
+  return `Only somebody who asks for a trial with ${values} gets it. ${remedy}`;
+}
+
 /** For each action: the message, the request that undoes it, and the next page. All get the answer, the body that was
  * sent and the element; ``after`` updates the page.
  * @type {Record<string, Action>}
@@ -128,17 +140,17 @@ const ACTIONS = {
   result: { says: tellStored, undo: exclusion, goto: stay },
   failure: { says: (answer) => `Trial ${answer.trial.number} is stored as failed.` },
   queue: {
-    says: ({ number, plate }) =>
-      `Trial ${number} is queued${plate ? ` on plate ${plate}` : ""}. It is the next one that somebody gets.`,
+    says: (trial, _, element) =>
+      `Trial ${trial.number} is queued${trial.plate ? ` on plate ${trial.plate}` : ""}. ${recipient(trial, element)}`,
     undo: ({ number }, _, element) => ({ method: "POST", path: `${pathOf(element)}/${number}/withdraw` }),
     link: linkToTrial,
   },
   repeat: {
-    says: ({ trials }) => {
+    says: ({ trials }, _, element) => {
       const of = trials[0].plate ? ` on plate ${trials[0].plate}` : "";
       return trials.length > 1
         ? `Trials ${trials[0].number} to ${trials.at(-1).number} are queued${of}.`
-        : `Trial ${trials[0].number} is queued${of}. It is the next one that somebody gets.`;
+        : `Trial ${trials[0].number} is queued${of}. ${recipient(trials[0], element)}`;
     },
     undo: ({ trials }, _, element) =>
       trials.length > 1
