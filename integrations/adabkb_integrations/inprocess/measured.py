@@ -112,13 +112,22 @@ class Measurements:
         return math.fsum(each.relative_violation(values[each.name]) for each in self.metrics if each.name in values)
 
     def front(self, trials: Sequence[Evaluated]) -> tuple[Evaluated, ...]:
-        """Return the trials that satisfy the bounds and that no other dominates; empty with a single objective."""
+        """Return the trials that satisfy the bounds and that no other dominates; empty with a single objective. If some
+        of them are better than all references, return only these."""
         goals = [metric for metric in self.metrics if metric.goal]
         kept = [each for each in trials if self.is_decided(each) and not self.violation(each)]
         if not goals or not kept:
             return ()
         values = np.array([[goal.sign * (each.metrics or {})[goal.name] for goal in goals] for each in kept])
-        return tuple(each for each, is_on in zip(kept, pareto.front(values).tolist(), strict=True) if is_on)
+        found = tuple(each for each, is_on in zip(kept, pareto.front(values).tolist(), strict=True) if is_on)
+        return tuple(each for each in found if self._is_useful(each, goals)) or found
+
+    def _is_useful(self, trial: Evaluated, goals: Sequence[Metric]) -> bool:
+        """Return whether a trial is better than each reference."""
+        values = trial.metrics or {}
+        return all(
+            goal.sign * (values[goal.name] - goal.reference) > 0.0 for goal in goals if goal.reference is not None
+        )
 
 
 def measurements(

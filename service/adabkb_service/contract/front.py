@@ -75,6 +75,9 @@ class Front(Answer):
     ]
     observed: Annotated[
         list[FrontPoint],
-        Field(description="only results that satisfy the outcome constraints, in log order; empty if none does"),
+        Field(
+            description="in log order, only results that satisfy the outcome constraints; if any of them are better than "
+            "all references that the study gives, only these"
+        ),
     ]
     model: Annotated[list[FrontEstimate], Field(description="in order of first observation")]

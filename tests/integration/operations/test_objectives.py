@@ -111,6 +111,16 @@ def test_front_has_nondominated_results_and_the_hypervolume_over_time(running: S
     assert [each.observation for each in front.front(running, "s").observed] == [2, 4]
 
 
+@in_sqlite
+def test_front_leaves_out_results_beyond_a_reference_unless_there_are_no_others(running: Service) -> None:
+    create(running, several())
+    shown = []
+    for number, (error, speed) in enumerate([(0.4, -5.0), (0.5, -3.0), (2.0, -1.0), (9.0, 0.0)]):
+        tell(running, None, {"error": error, "speed": speed}, parameters={"x": number / 4, "y": 1.0})
+        shown.append([each.observation for each in front.front(running, "s").observed])
+    assert shown == [[1], [1, 2], [3], [3, 4]]
+
+
 @pytest.mark.long
 @in_sqlite
 def test_each_objective_is_learned_with_its_own_noise(running: Service) -> None:

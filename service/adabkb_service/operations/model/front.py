@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from adabkb_service.contract import front as answers
 from adabkb_service.contract.context import context_of
 from adabkb_service.contract.stored import definition_of
@@ -123,8 +125,17 @@ def _observed(service: Service, study: StudyRow, results: list[int]) -> list[ans
     space = definition.space()
     with service.database.reading() as connection:
         rows = observations.of_numbers(connection, study.id, results)
-    found = [render.observation(row, definition, space) for row in rows]
-    return [
+    found = [
         answers.FrontPoint(observation=each.seq, trial=each.trial, parameters=each.parameters, metrics=each.metrics)
-        for each in found
+        for each in (render.observation(row, definition, space) for row in rows)
     ]
+    return [point for point in found if _is_useful(definition, point.metrics)] or found
+
+
+def _is_useful(definition: StudyDefinition, metrics: Mapping[str, float]) -> bool:
+    """Return whether a result is better than each reference that the study gives."""
+    return all(
+        (metrics[each.metric] - each.reference) * (1.0 if each.direction == "maximize" else -1.0) > 0.0
+        for each in definition.objectives or ()
+        if each.reference is not None
+    )
