@@ -51,6 +51,8 @@ class ListedStudy:
     active: int
     completed: int
     failed: int
+    own_failures: int
+    """The failures that were reported without a trial, which do not count towards the budget; part of ``failed``."""
     stopped: int
     observations: int
     updated_at: datetime

@@ -399,6 +399,25 @@ def test_a_result_that_is_late_can_still_be_entered(browser: Browser, site: str,
     assert api.get("/v1/studies/late/trials/1").json()["value"] == 0.5
 
 
+def test_a_failure_without_a_trial_is_counted_alike_everywhere(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    body = {"id": "alike", "direction": "maximize", "parameters": parameters, "budget": 9}
+    checked(api.post("/v1/studies", json=body))
+    checked(api.post("/v1/studies/alike/observe", json={"parameters": {"x": 0.3}, "state": "failed"}))
+    for answer in ({"value": 1.0}, {"state": "failed"}):
+        (trial,) = checked(api.post("/v1/studies/alike/suggest"))["trials"]
+        checked(api.post("/v1/studies/alike/observe", json={"trial": trial["number"], **answer}))
+    with tab(browser, site) as page:
+        page.goto("/studies/alike")
+        expect(page.locator(".counts")).to_contain_text("2 of 9 trials done, 1 of them failed")
+        page.goto("/?text=alike")
+        row = page.get_by_role("row").filter(has_text="alike")
+        expect(row).to_contain_text("2 of 9")
+        expect(row).to_contain_text("1 failed")
+        page.goto("/studies/alike/report")
+        expect(page.get_by_text("2 in total, 1 failed, besides 1 own or imported failure")).to_be_visible()
+
+
 @pytest.mark.long
 def test_the_list_says_that_a_study_ends_by_its_rule_while_a_trial_is_out(
     browser: Browser, site: str, api: httpx.Client

@@ -103,8 +103,11 @@ def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
     total, counting = counts.observations, report.assessment.results
     yield "Results", figure(total) if counting >= total else f"{figure(total)}, of which {figure(counting)} count"
     without = {wording.STATES[state]: getattr(counts, state) for state in ("failed", "stopped", "withdrawn", "active")}
+    without[wording.STATES["failed"]] -= counts.own_failures
     counted = [f"{figure(count)} {state}" for state, count in without.items() if count]
-    yield "Trials", ", ".join([f"{figure(counts.trials)} in total", *counted])
+    own = counts.own_failures
+    besides = [f"besides {figure(own)} own or imported {'failure' if own == 1 else 'failures'}"] if own else []
+    yield "Trials", ", ".join([f"{figure(counts.trials - own)} in total", *counted, *besides])
 
 
 def headline(report: StudyReport) -> Headline | None:
