@@ -75,7 +75,7 @@ def record(count: int) -> Record:
     """Results of a study that has found the optimum and still looks elsewhere."""
     rng = np.random.default_rng(SEED)
     uniform = rng.random((count // 3, SPACE.dimension))
-    optimum = SPACE.encode(dict(zip((axis.name for axis in SPACE.axes), FUNCTION.minimiser, strict=True)))
+    optimum = SPACE.encode(dict(zip((axis.name for axis in SPACE.axes), FUNCTION.minimizer, strict=True)))
     spread = np.exp(rng.uniform(-6.0, -1.0, (count - len(uniform), 1)))
     near = np.clip(optimum + spread * rng.normal(size=(len(spread), SPACE.dimension)), 0.0, 1.0)
     positions = SPACE.snap(rng.permutation(np.concatenate([uniform, near])))
@@ -128,7 +128,8 @@ def measure_auto(count: int, steps: int) -> dict[str, Any]:
 
 
 def resident_megabytes() -> float:
-    """Current memory of this process in MiB; the caller releases rows and keys that a server would not keep."""
+    """Current memory of this process in MiB. The caller must first release rows and keys that a server would not
+    keep."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
 

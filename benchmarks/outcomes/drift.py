@@ -1,7 +1,7 @@
 """``python -m benchmarks.outcomes.drift``: an optimum that moves while the study runs.
 
 One evaluation is made a day. ``steady`` moves the optimum along a random direction by 0.4 of the box until the end;
-``cycle`` moves it to and fro by 0.15 of the box, with a period of 20 days; ``none`` does not move it. ``context``
+``cycle`` moves it back and forth by 0.15 of the box, with a period of 20 days; ``none`` does not move it. ``context``
 declares the day as a context parameter; the recommendation is for the next day. ``phase`` declares the day of the
 period of 20 days, as a periodic context parameter. ``ignored`` is the same search without the day. ``window`` ignores
 the day, too, and knows only the last 15 results. Methods are compared by the regret of the recommended point on the

@@ -1,7 +1,7 @@
-"""The authors' experiments: constants per system and function, and results at the end of a run.
+"""The experiments of Ada-BKB's authors: constants per system and function, and results at the end of a run.
 
-``authors.json`` has them as read from their code and traces. Where their paper and their code differ, it has the
-values of the code.
+``authors.json`` has these as read from the authors' code and traces. Where their paper and their code differ, it has
+the values of the code.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def exact(sketched: Config) -> Config:
 
 
 def ada_gp_ucb(ada_bkb: Config, horizon: int, c1: float) -> Config:
-    """Ada-GP-UCB on the tree of an Ada-BKB: their width is sqrt(delta + ln(T h_max)), and delta hardly matters."""
+    """Ada-GP-UCB on the tree of an Ada-BKB. The authors' width is sqrt(delta + ln(T h_max)), and delta hardly
+    matters."""
     width = math.sqrt(ada_bkb.delta + math.log(horizon * (ada_bkb.max_depth or 1)))
     delta = math.exp(-ada_bkb.delta)  # V_h contains ln(1 / delta), their width contains delta
     own = replace(exact(ada_bkb), chaining=Chaining(horizon, c1), prunes=False, delta=delta)

@@ -42,7 +42,7 @@ class Mechanism:
     in_paper: str
     """The corresponding part of Ada-BKB."""
     without: str
-    """The behaviour when it is switched off."""
+    """The behavior when it is switched off."""
     replaced: tuple[tuple[Any, str, Any], ...]
     """(module or class, name in it, replacement)."""
 

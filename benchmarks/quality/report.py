@@ -100,7 +100,7 @@ def write(results: Results) -> None:
 
 
 def runs(results: Results) -> str:
-    """The basis of the tables: the numbers of completed and expected runs, and versions."""
+    """The runs behind the tables: the numbers of completed and expected runs, and versions."""
     rows = []
     for name in order({method for _, method, _ in results.runs}):
         entry, made = METHODS.get(name), results.methods[name]
@@ -113,7 +113,7 @@ def runs(results: Results) -> str:
 
 
 def revisions(results: Results, name: str) -> str:
-    """The revision of the engine that made the newest runs of a method of ours, and how many it made."""
+    """The revision of the engine in the newest runs of one of our methods, and the number of runs with it."""
     known = [run.get("revision", 0) for (_, method, _), run in results.runs.items() if method == name]
     newest = max(known)
     if not newest:

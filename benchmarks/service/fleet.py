@@ -118,7 +118,7 @@ def measure(backend: str, fleet: Fleet) -> Figures:
 
 
 def kept(acknowledged: Mapping[str, int], stored: Mapping[str, int]) -> Figures:
-    """Compare the numbers of acknowledged and stored results per study."""
+    """Figures that compare the numbers of acknowledged and stored results per study."""
     return {
         "results": sum(acknowledged.values()),
         "results lost": sum(max(count - stored.get(study, 0), 0) for study, count in acknowledged.items()),

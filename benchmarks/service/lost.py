@@ -1,9 +1,9 @@
 """The effects of a killed server: ``python -m benchmarks.service.lost --servers 2 4``; ``--quick`` for a short run.
 
 Servers share one PostgreSQL, and each request goes to any of them. When one server is killed, every study has some
-results and a worker, whose evaluations are short. Other servers then follow its studies, and have to restore their
-models from the database. Measured: the time from the kill to the next suggestion of each study, and to the next one of
-its model; quasi-random suggestions; the longest call; and whether each acknowledged result is stored once.
+results and a worker, whose evaluations are short. Other servers then follow the studies of the killed one, and have to
+restore the models from the database. Measured: the time from the kill to the next suggestion of each study, and to the
+next one of its model; quasi-random suggestions; the longest call; and whether each acknowledged result is stored once.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class _Closed(Exception):
 
 
 class Direct(Method):
-    """DIRECT on the unit cube; on a mixed space it may ask for the same parameters again."""
+    """DIRECT on the unit cube. In a space with integers or categories, it may request the same parameters again."""
 
     def __init__(self, space: Space, seed: int) -> None:
         del seed  # it is deterministic

@@ -18,7 +18,7 @@ from benchmarks.quality.tasks.data import Loader, Part, Split, split
 Build = Callable[[Mapping[str, Any], int], Any]
 """(parameters, seed) -> an unfitted scikit-learn model."""
 Loss = Callable[[Any, Part, Part], float]
-"""(fitted model, rows, training rows) -> loss to minimise."""
+"""(fitted model, rows, training rows) -> loss to minimize."""
 
 
 def error_rate(model: Any, rows: Part, training: Part) -> float:

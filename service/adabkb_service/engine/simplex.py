@@ -120,7 +120,7 @@ class Simplex:
         return found
 
     def put(self, positions: Array, values: Array) -> Array:
-        """Positions (k, d) with shares (k, n)."""
+        """Positions (k, d), with their shares replaced by ``values``, (k, n)."""
         found = positions.copy()
         found[:, self.axes] = self.of(values)
         return found

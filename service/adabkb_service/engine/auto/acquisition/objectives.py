@@ -136,7 +136,7 @@ def scalarised(
     context: Slice | None = None,
     bounded: tuple[Bounded, ...] = (),
 ) -> Scalarised:
-    """Return the scalarisation of the objectives, each through a view of its state. Its directions are drawn later.
+    """Return the scalarization of the objectives, each with a view of its state. Its directions are drawn later.
 
     Args:
         state: the state of the study.

@@ -1,8 +1,8 @@
 """Refinement: cut the tree around the position with the largest bound until a cell's centroid is almost as good.
 
 In the paper's terms, V(cell) = sup of f~ over the cell minus f~ at its centroid, computed from the posterior itself.
-The cell is expanded while V is large relative to beta s, and evaluated otherwise. With conditions, the first cuts are
-along parents, so that the same axes are active in the whole evaluated cell, which is then cut along these only.
+The cell is cut further while V is large relative to beta s; otherwise, its centroid is evaluated. With conditions, the
+first cuts are along parents, until the same axes are active in the whole cell. The further cuts are along these axes.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ def _of_mixtures(
 
 
 def cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
-    """Return the tree, the key of the cell, and the statuses of cells changed by the cuts and the choice of the
-    cell."""
+    """Return the tree, the key of the chosen cell, and the changed cells with their statuses: those that were cut or
+    created, and the chosen one if it was pruned."""
     tree, cells = found.tree, {}
     key = tree.key(found.cuts[0].cell if found.cuts else found.cell)
     if tree.axis[found.cell] == PRUNED:  # the search contradicts the pruning, so the chosen cell becomes a leaf again
