@@ -128,8 +128,8 @@ class Feasible:
         return found
 
     def slack(self, positions: Array) -> Array:
-        """(k, m) slack of positions (k, d) in each of the m numeric constraints: negative if it is violated, infinite
-        if it does not depend on numbers there."""
+        """(k, m) slack of positions (k, d) in each of the m numeric constraints: negative where the constraint is
+        violated, infinite where it does not depend on numbers."""
         columns, found = self._columns(positions), np.empty((len(positions), len(self._of_numbers)))
         for column, constraint in enumerate(self._of_numbers):
             found[:, column] = constraint.slack(columns)

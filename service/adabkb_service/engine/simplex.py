@@ -33,12 +33,12 @@ AT_ONCE = 512
 SPREAD = 1024
 """The number of random points from which the variation of shares is estimated."""
 ROUNDING = 1e-9
-"""Differences up to this share of the total count as rounding errors."""
+"""Differences up to this fraction of the total count as rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
 class Simplex:
-    """A mixture in a slice of a space."""
+    """A mixture in a slice of a space, with n shares."""
 
     mixture: Mixture
     axes: tuple[int, ...]
@@ -163,7 +163,7 @@ class Simplex:
 
         Returns:
             The bounds, (d,) each, in which those of the shares are replaced; and a gradient, (d,): by how much the sum
-            of the shares changes, as a share of the total, per unit of the cube along each axis.
+            of the shares changes, as a fraction of the total, per unit of the cube along each axis.
         """
         present = self.present(self.values(position[None]))
         ends = (self.of(each)[0] for each in self.ends(present))

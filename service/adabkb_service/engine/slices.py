@@ -136,7 +136,7 @@ class Slice:
 
 
 def _times(one: float, other: float) -> float:
-    """The product of two numbers of values; 0 if one is 0 and the other infinite."""
+    """The product of two counts; 0 if one is 0 and the other infinite."""
     return one * other if one and other else 0.0
 
 

@@ -346,7 +346,7 @@ def _first_of_catalogue(state: State, within: Slice, out: Issued) -> Array | Non
 
 
 def _at(state: State, point: Array) -> Suggestion[State]:
-    """Return the suggestion of a point, (d,), itself, in the leaf that contains it."""
+    """Return a suggestion of this very point, (d,), in the leaf that contains it."""
     cell, _ = state.tree.find(state.problem.root, point)
     return replace(_suggestion(state, Refined(state.tree, cell, point, [], capped=False)), phase="polish")
 

@@ -6,7 +6,7 @@ deviations to its better side, satisfies its bounds,
 
     g~ = mean + w s >= lower,    mean - w s <= upper,
 
-and if no point does, it minimizes the violation. As one number, for the search and for the tree:
+and if no point does, it minimizes the violation. For the search and for the tree, both are one number, the index:
 
     index(x) = f~(x) - PENALTY * sum of the violations at x,
 

@@ -2,7 +2,7 @@
 
 The search uses the maximum a posteriori hyperparameters, and the warp under which the results are closest to normal.
 Its predictions are too confident, above all near the best point, where results are dense. The posterior in this module
-is therefore a mixture. Its members are Gaussian processes conditioned on the same results:
+is therefore a mixture of distributions. Its members are Gaussian processes conditioned on the same results:
 
 * The warp of a member compresses only the results worse than the median, with one of ``POWERS``. The share of
   proposals (see below) with a power is proportional to the largest posterior density under this power.
@@ -398,9 +398,9 @@ def _proposed(fit: _Fit, seed: int, count: int) -> tuple[Array, Array]:
 
 
 def _weights(logarithms: Array) -> Array:
-    """Return weights, (n,), with these logarithms. If necessary, all logarithms are reduced by the same factor, so that
-    the effective number of proposals is at least ``MEMBERS``. With many parameters, one proposal might otherwise have
-    most of the weight."""
+    """Return weights, (n,), with these logarithms. If necessary, all logarithms are first multiplied by the same
+    factor, so that the effective number of proposals is at least ``MEMBERS``. With many parameters, one proposal might
+    otherwise have most of the weight."""
     logarithms = np.maximum(np.nan_to_num(logarithms - logarithms.max(), nan=MIN_LOG_WEIGHT), MIN_LOG_WEIGHT)
     while True:
         weights: Array = np.exp(logarithms)

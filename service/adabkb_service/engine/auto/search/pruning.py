@@ -40,7 +40,7 @@ NORM_SAFETY = 2.0
 SKETCH_ACCURACY = 0.5
 """epsilon of a compressed posterior; that of an exact one is 0."""
 OPENED = 64
-"""The maximum number of cells that are visited."""
+"""Branch and bound ends when it has bounded the children of this many cells."""
 AT_ONCE = 8
 """The number of cells whose bounds are computed together, which is faster."""
 CONTENDERS = 32

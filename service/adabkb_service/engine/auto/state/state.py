@@ -74,7 +74,7 @@ class State:
 
     @property
     def declares_noise(self) -> bool:
-        """Whether the user declared that results are noisy."""
+        """Whether the user declared noise, by ``noise_std`` or by standard errors of results."""
         own = bool(self.problem.config.noise_std) or bool(self.record.errors.any())
         return own or any(metric.declares_noise for metric in self.metrics)
 
