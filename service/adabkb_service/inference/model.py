@@ -151,8 +151,8 @@ class Model:
 
     def _is_skipped(self, log: Sequence[EventRow], index: int) -> bool:
         """Whether the engine need not process an event, since the model is rebuilt before any decision: because of a
-        later change, or because there are ``MANY`` results. So a result that the engine cannot process is skipped once
-        it is corrected. The run is kept for later calls, since the log may be long."""
+        later change, or because the run has more than ``MANY`` results. So a result that the engine cannot process is
+        skipped once it is corrected. The run is kept for later calls, since the log may be long."""
         event = log[index]
         if not (event.brings_result or event.changes_result):
             return False

@@ -277,7 +277,8 @@ class _WorkerProcess:
         """Start a process, and receive from it until it ends.
 
         Raises:
-            Exception: the system refused a file descriptor, a process or a thread; the attempt was cleaned up.
+            Exception: the operating system refused a file descriptor, a process or a thread; nothing of the attempt is
+                left.
         """
         ours, theirs = PROCESSES.Pipe()
         self._has_begun = False

@@ -51,7 +51,7 @@ class SliceThrough:
 
 @dataclass(frozen=True)
 class CellExtent:
-    """A cell and its extent."""
+    """A cell, and the parameters at two opposite corners and at its centroid."""
 
     key: str
     status: str
@@ -215,7 +215,7 @@ def predicted(model: Model, positions: NDArray[np.float64]) -> list[Expected]:
 
 
 def boxes(model: Model, after: int, limit: int) -> tuple[list[CellExtent], int | None]:
-    """Cells of a page: see ``_page``."""
+    """The cells of a page, and where the next page begins: see ``_page``."""
     keys, last = _page(model, after, limit, None)
     return [CellExtent(*each) for each in _described(model, keys, _boxes(model, keys))], last
 
@@ -455,8 +455,8 @@ def past_partition(model: Model, results: int, limit: int, metric: str | None) -
 
 
 def _page(model: Model, after: int, limit: int, status: str | None) -> tuple[list[str], int | None]:
-    """The keys of at most ``limit`` cells in order of creation, and the number of the last one as ``after`` of the next
-    page, or None if no more can follow.
+    """The keys of at most ``limit`` cells in order of creation, and the number of the last one, which is ``after`` for
+    the next page; None if no more can follow.
 
     Args:
         model: the model of the study.

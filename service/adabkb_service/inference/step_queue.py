@@ -38,7 +38,7 @@ LONG_AT_FIRST = {
     "slice_through",
     "validation",
 }
-"""Kinds whose steps count as long until the first was timed."""
+"""Kinds whose steps count as long until the first one has been timed."""
 LONG_SECONDS = 0.03
 """If the expected processor time is longer than this, a step that folds or learns is queued in the slow lane, and a
 question is passed on to ``reads``."""
