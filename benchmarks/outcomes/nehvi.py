@@ -38,7 +38,7 @@ def nehvi(problem: Traded, seed: int, budget: int) -> list[tuple[float, ...]]:
 
 def _maximizer(X: torch.Tensor, Y: torch.Tensor, cube: torch.Tensor) -> torch.Tensor:
     with warnings.catch_warnings():
-        # from fits that were repeated; only their final result matters
+        # Warnings of fits that were repeated; only their final result matters.
         warnings.simplefilter("ignore")
         model = SingleTaskGP(X, Y, outcome_transform=Standardize(m=Y.shape[1]))
         fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))

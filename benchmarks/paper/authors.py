@@ -92,6 +92,6 @@ def ada_gp_ucb(ada_bkb: Config, horizon: int, c1: float) -> Config:
     """Ada-GP-UCB on the tree of an Ada-BKB. The authors' width is sqrt(delta + ln(T h_max)), and delta hardly
     matters."""
     width = math.sqrt(ada_bkb.delta + math.log(horizon * (ada_bkb.max_depth or 1)))
-    delta = math.exp(-ada_bkb.delta)  # V_h contains ln(1 / delta), their width contains delta
+    delta = math.exp(-ada_bkb.delta)  # V_h contains ln(1 / delta); the authors' width contains delta itself
     own = replace(exact(ada_bkb), chaining=Chaining(horizon, c1), prunes=False, delta=delta)
     return replace(own, beta=math.sqrt(ada_bkb.ridge) * width)

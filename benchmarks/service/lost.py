@@ -68,7 +68,7 @@ def measure(fresh: Fresh, servers: int, share: float = 1.0) -> Figures:
         with ThreadPoolExecutor(STUDIES) as pool:
             runs = [pool.submit(run, number) for number in range(STUDIES)]
             under_way.wait()
-            time.sleep(EVALUATION / 2)  # some workers evaluate, others wait for an answer
+            time.sleep(EVALUATION / 2)  # some workers evaluate, others wait for a response
             killed = time.perf_counter()
             processes[0].kill()
             pairs = {name: done.result() for name, done in zip(names, runs, strict=True)}

@@ -55,7 +55,7 @@ class BotorchGP(Method):
         X = torch.tensor(self._points, dtype=torch.float64)
         y = torch.tensor(self._values, dtype=torch.float64)[:, None]
         with warnings.catch_warnings():
-            # from fits that were repeated; only their final result matters
+            # Warnings of fits that were repeated; only their final result matters.
             warnings.simplefilter("ignore")
             if self._categorical:
                 model = MixedSingleTaskGP(X, y, cat_dims=[*self._categorical], outcome_transform=Standardize(m=1))

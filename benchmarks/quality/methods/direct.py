@@ -11,7 +11,8 @@ from adabkb_service.engine.space import Space
 from benchmarks.functions import Array
 from benchmarks.quality.methods.base import Method, Parameters
 
-# Never reached: the budget ends the run. The tolerances are off, as the defaults stop at once in many dimensions.
+# Never reached: the budget ends the run. The tolerances are off, because, with the defaults, DIRECT stops at once in
+# many dimensions.
 MAX_EVALUATIONS = 20_000
 
 

@@ -196,7 +196,7 @@ class Simplex:
 
     def _projected(self, values: Array) -> Array:
         found, nearest = values.copy(), np.full(len(values), np.inf)
-        counts = self.counts if self.mixture.least > 0.0 else self.counts[-1:]  # more components are never farther
+        counts = self.counts if self.mixture.least > 0.0 else self.counts[-1:]  # else all components can be nearest
         for count in counts:
             moved = shifted(values, *self.ends(self._chosen(values, count)), self.mixture.total)
             distances = ((moved - values) ** 2).sum(axis=1)

@@ -287,7 +287,7 @@ class Model:
         """Do the part of the work for the next result that does not depend on this result, for the current state and
         the states after the decisions. Learning takes one call and the rest another, so that other studies wait
         less."""
-        learns, self.prepared = self.policy.learns_next(self.state), True  # also if it fails: it is not tried again
+        learns, self.prepared = self.policy.learns_next(self.state), True  # if it fails, it is not tried again
         self.state = self.policy.prepare(self.state)
         self.decided = [
             replace(decision, state=self.policy.with_prepared_of(decision.state, self.state))

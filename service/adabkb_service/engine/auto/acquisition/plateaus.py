@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # imports its packages on first use
+import scipy  # imports its subpackages on first use
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.domain.domain import Domain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import scipy  # imports its packages on first use
+import scipy  # imports its subpackages on first use
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy  # imports its packages on first use
+import scipy  # imports its subpackages on first use
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy  # imports its packages on first use
+import scipy  # imports its subpackages on first use
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.ascent import lbfgs

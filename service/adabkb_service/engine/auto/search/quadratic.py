@@ -212,7 +212,7 @@ def smallest_in_ball(gradient: Array, hessian: Array, radius: float) -> Array:
         middle, before = 0.5 * (low + high), (low, high)
         moved = move(middle)
         low, high = (middle, high) if math.sqrt(moved @ moved) > radius else (low, middle)
-        if (low, high) == before:  # there is no number between them
+        if (low, high) == before:  # no float lies between them
             break
     return np.asarray(axes @ move(high))
 
