@@ -179,7 +179,9 @@ def tables(results: Results) -> str:
     """Standings on the tables of trained networks, by the mean of all trainings and by the one that methods see."""
     names = list(TABLE_PROBLEMS)
     parts = [compared(results, names, TABLE_BUDGETS, measure) for measure in MEASURES]
-    parts.append(compared(results, names, TABLE_BUDGETS, (f"{RANK[0]} by the loss that was told", RANK[1]), validation))
+    parts.append(
+        compared(results, names, TABLE_BUDGETS, (f"{RANK[0]} by the loss that methods were told", RANK[1]), validation)
+    )
     return "\n\n".join([*parts, last_medians(results, names, TABLE_BUDGETS[-1])])
 
 
