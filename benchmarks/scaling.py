@@ -66,8 +66,8 @@ def in_process(method: str, count: int, steps: int) -> dict[str, Any]:
     """A measurement in a separate process, so that its memory can be measured."""
     command = [sys.executable, "-m", "benchmarks.scaling", "--measure", method, str(count), str(steps)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # for torch, which threadpoolctl does not reach
-    answer = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    measured: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    measured: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return measured
 
 
@@ -83,7 +83,7 @@ def record(count: int) -> Record:
 
 
 def result(position: Array, rng: np.random.Generator) -> float:
-    """A noisy result at a position, larger is better."""
+    """A noisy result at a position; larger is better."""
     x = np.array(list(SPACE.decode(position).values()))
     return -FUNCTION.evaluate(x) + NOISE_STD * float(rng.normal())
 

@@ -69,7 +69,7 @@ class Moving:
         return max(self.function.regret(low + inside * (high - low)), 0.0) / self.unit
 
     def _distance(self, day: int) -> float:
-        """How far the minimum has moved by a day."""
+        """How far the minimum has moved by this day."""
         if self.kind == "steady":
             return DISTANCE * day / DAYS
         return AMPLITUDE * math.sin(2.0 * math.pi * day / PERIOD) if self.kind == "cycle" else 0.0

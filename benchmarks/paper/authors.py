@@ -52,8 +52,8 @@ def config(function: str, system: System = "ada-bkb") -> Config:
     formula of the confidence width.
 
     Their noise variance, which enters the width only, is lambda^2. The Gaussian process of their GP-UCB and
-    Ada-GP-UCB had no noise, by a mistake in the call of a library; here it has the lambda that they gave it. Its
-    standard deviations are not divided by sqrt(lambda), so the widths are multiplied by sqrt(lambda).
+    Ada-GP-UCB had no noise, because of a mistake in the call of a library; here it has the lambda that they gave
+    it. Its standard deviations are not divided by sqrt(lambda), so the widths are multiplied by sqrt(lambda).
     """
     settings = AUTHORS["functions"][function]
     constants = settings["constants"]
@@ -70,7 +70,7 @@ def config(function: str, system: System = "ada-bkb") -> Config:
 
 
 def robustness(function: str, norm_bound: float = 1.0) -> Config:
-    """Ada-BKB as the authors ran it with different F, and to compare it with Random-BKB. On some functions, its
+    """Ada-BKB as the authors ran it with different F, and to compare it with Random-BKB. On some functions, the
     constants differ from those of ``config``."""
     changed = AUTHORS["robustness"].get(function, {})
     return replace(config(function), norm_bound=norm_bound, **changed)

@@ -35,16 +35,16 @@ FUNCTION_BUDGETS = (25, 50, 100, 200, 400)
 FINAL_BUDGETS = (*FUNCTION_BUDGETS, 1000)
 TASK_BUDGETS = (10, 25, 50)
 DEVELOPMENT = RESULTS / "quality-development.json"
-"""Made by ``run --problems development --out``, see the Makefile."""
+"""Made by ``run --problems development --out``; see the Makefile."""
 DEVELOPMENT_BUDGETS = (25, 50, 100, 200)
 FINAL = RESULTS / "quality-final.json"
-"""Made by ``run --problems final,tables --out``, see the Makefile."""
+"""Made by ``run --problems final,tables --out``; see the Makefile."""
 TABLE_BUDGETS = (25, 50, 100)
 MANY = RESULTS / "quality-many.json"
-"""Made by ``run --problems many --out``, see the Makefile."""
+"""Made by ``run --problems many --out``; see the Makefile."""
 MANY_BUDGETS = (50, 100, 200, 300)
 NATURE = RESULTS / "quality-nature.json"
-"""Made by ``run --problems nature,nature-further,nature-final --out``, see the Makefile."""
+"""Made by ``run --problems nature,nature-further,nature-final --out``; see the Makefile."""
 NATURE_BUDGETS = (10, 20, 30, 50, 100)
 FEW_SEEDS = 5
 """Number of seeds of slow methods."""

@@ -51,7 +51,7 @@ class TaskInstance:
     noise_std: float = 0.0
 
     def evaluate(self, parameters: Mapping[str, Any]) -> Outcome:
-        """Train once; validation loss and test loss."""
+        """Train once, and return the validation loss and the test loss."""
         training = self.rows.training
         with warnings.catch_warnings():
             # The training time is a parameter, so models need not converge.
