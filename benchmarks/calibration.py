@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.calibration``; about ten minutes on an idle core. Runs are kept in a file, seed by seed, so a
 stopped benchmark resumes. Functions are drawn from the model's prior: Matern 3/2 with lengthscales within a factor e of
-the prior's centre, in 1, 2, 3 and 5 dimensions, noise of 0.001 to 0.5 standard deviations of the function, which the
+the prior's center, in 1, 2, 3 and 5 dimensions, noise of 0.001 to 0.5 standard deviations of the function, which the
 studies learn or have declared. Results are at random points, or at suggested ones. The true value is compared with the
 interval
 
@@ -53,7 +53,7 @@ TESTED = 200
 """Number of random points at which intervals are compared with the true values."""
 FAR, NEAR = 0.3, 0.05
 GOAL = (0.85, 0.95)
-"""The coverage that is wanted."""
+"""The range of coverage that counts as good."""
 MAX_ONE_SIDED = 2.0
 """The maximum ratio of misses on one side to those on the other, for balanced intervals."""
 
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--functions", type=int, default=20, help="per dimension, noise and design")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes, one core each")
-    parser.add_argument("--runs", type=Path, default=path_of("calibration"), help="file that keeps the runs")
+    parser.add_argument("--runs", type=Path, default=path_of("calibration"), help="file in which the runs are stored")
     options = parser.parse_args()
     seeds, kept = range(options.first, options.first + options.functions), Kept(options.runs)
     kinds = list(product(DESIGNS, (False, True), NOISES))
@@ -128,7 +128,7 @@ def rows(cells: Iterable[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def summary(counts: Sequence[int], cells: Sequence[Mapping[str, Any]]) -> str:
-    """What cells are within the goal, and which are not."""
+    """How many cells are within the goal, and which are not, in sentences."""
     each = [
         (count, cell["noise"], share) for cell in cells for count, share in zip(counts, cell["coverage"], strict=True)
     ]

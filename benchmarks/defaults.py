@@ -1,7 +1,7 @@
 """Compare the default constants of the ``paper`` profile with variants. ``python -m benchmarks.defaults``
 
-Unit coordinates, standardized outputs, noise s.d. 0.01, each box shifted by up to 10 % of its width per axis and seed,
-so that no minimiser sits at a centroid (the six functions' minimisers stay inside). The score is the simple regret
+Unit coordinates, standardized outputs, noise s.d. 0.01, each box shifted by up to 10% of its width per axis and seed,
+so that no minimizer sits at a centroid (the six functions' minimizers stay inside). The score is the simple regret
 after 25, 50 and 100 evaluations, floored at 1e-3, as a ratio to random search: geometric mean over functions and seeds.
 """
 

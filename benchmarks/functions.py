@@ -1,4 +1,4 @@
-"""Test functions of optimization, to be minimised, in their textbook form.
+"""Test functions of optimization, to be minimized, in their textbook form.
 
 Source: S. Surjanovic and D. Bingham, Virtual Library of Simulation Experiments (<https://www.sfu.ca/~ssurjano/>).
 """
@@ -19,13 +19,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function to minimise over a box."""
+    """A function to minimize over a box."""
 
     name: str
     box: tuple[tuple[float, float], ...]
     """(low, high) per axis."""
     minimum: float
-    minimiser: tuple[float, ...]
+    minimizer: tuple[float, ...]
     """One of the points where the minimum is attained."""
     evaluate: Callable[[Array], float]
     """x (d,) -> f(x), without noise."""
@@ -60,11 +60,11 @@ def six_hump_camel(x: Array) -> float:
 
 _HARTMANN_HEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
 _HARTMANN_3_WIDTHS = np.array([[3.0, 10.0, 30.0], [0.1, 10.0, 35.0], [3.0, 10.0, 30.0], [0.1, 10.0, 35.0]])
-_HARTMANN_3_CENTRES = 1e-4 * np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]])
+_HARTMANN_3_CENTERS = 1e-4 * np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]])
 
 
 def hartmann_3(x: Array) -> float:
-    distances = (_HARTMANN_3_WIDTHS * (x - _HARTMANN_3_CENTRES) ** 2).sum(axis=1)
+    distances = (_HARTMANN_3_WIDTHS * (x - _HARTMANN_3_CENTERS) ** 2).sum(axis=1)
     return float(-_HARTMANN_HEIGHTS @ np.exp(-distances))
 
 
@@ -109,7 +109,7 @@ def dixon_price(x: Array) -> float:
 
 
 _SHEKEL_WIDTHS = 0.1 * np.array([1, 2, 2, 4, 4, 6, 3, 7, 5, 5])
-_SHEKEL_CENTRES = np.array(
+_SHEKEL_CENTERS = np.array(
     [
         [4, 1, 8, 6, 3, 2, 5, 8, 6, 7],
         [4, 1, 8, 6, 7, 9, 3, 1, 2, 3.6],
@@ -120,7 +120,7 @@ _SHEKEL_CENTRES = np.array(
 
 
 def shekel(x: Array) -> float:
-    return float(-(1 / (((x - _SHEKEL_CENTRES) ** 2).sum(axis=1) + _SHEKEL_WIDTHS)).sum())
+    return float(-(1 / (((x - _SHEKEL_CENTERS) ** 2).sum(axis=1) + _SHEKEL_WIDTHS)).sum())
 
 
 _HARTMANN_6_WIDTHS = np.array(
@@ -131,7 +131,7 @@ _HARTMANN_6_WIDTHS = np.array(
         [17, 8, 0.05, 10, 0.1, 14],
     ]
 )
-_HARTMANN_6_CENTRES = 1e-4 * np.array(
+_HARTMANN_6_CENTERS = 1e-4 * np.array(
     [
         [1312, 1696, 5569, 124, 8283, 5886],
         [2329, 4135, 8307, 3736, 1004, 9991],
@@ -142,7 +142,7 @@ _HARTMANN_6_CENTRES = 1e-4 * np.array(
 
 
 def hartmann_6(x: Array) -> float:
-    distances = (_HARTMANN_6_WIDTHS * (x - _HARTMANN_6_CENTRES) ** 2).sum(axis=1)
+    distances = (_HARTMANN_6_WIDTHS * (x - _HARTMANN_6_CENTERS) ** 2).sum(axis=1)
     return float(-_HARTMANN_HEIGHTS @ np.exp(-distances))
 
 

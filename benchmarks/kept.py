@@ -1,4 +1,4 @@
-"""Outcomes of runs in a file, one a line, so that a stopped benchmark resumes."""
+"""Outcomes of runs in a file, one per line, so that a stopped benchmark resumes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Key = tuple[str | float, ...]
 
 
 def path_of(name: str) -> Path:
-    """Where the runs of a benchmark with this revision of the engine are kept, unless told otherwise."""
+    """The default file for the runs of a benchmark with this revision of the engine."""
     return Path(f"tmp/{name}-{REVISION}.jsonl")
 
 
@@ -37,7 +37,7 @@ class Kept:
         yield from self._known.values()
 
     def add(self, key: Key, value: Any) -> None:
-        """Keep one more."""
+        """Store the outcome of one more run."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a") as file:
             file.write(json.dumps({"key": key, "value": value}) + "\n")

@@ -1,4 +1,4 @@
-"""Do runs of a benchmark in worker processes, which may add to the same results file."""
+"""Perform the runs of a benchmark in worker processes. Several benchmarks may write to the same results file."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ class Runnable(Protocol):
     """A job for another process."""
 
     def run(self) -> Any:
-        """Do the job, and return its outcome."""
+        """Perform the job, and return its outcome."""
 
 
 J = TypeVar("J", bound=Runnable)
 
 
 def run_all(jobs: Sequence[J], workers: int) -> Iterator[tuple[J, Future[Any]]]:
-    """Each job with its result or exception, in order of completion. Workers are new processes with one BLAS thread."""
+    """Yield each job with its finished future, in order of completion. Workers are new processes with one BLAS
+    thread."""
     os.environ.update(ONE_THREAD)
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         running = {pool.submit(job.run): job for job in jobs}
@@ -53,7 +54,8 @@ def keep_all(jobs: Sequence[J], workers: int, keep: Callable[[J, Any], None]) ->
 
 @contextmanager
 def rewriting(path: Path) -> Iterator[Path]:
-    """A file that replaces this one at the end of the block. Other processes that do so in this folder wait."""
+    """Yield the path of a new file, which replaces ``path`` at the end of the block. Other processes that rewrite files
+    in this folder wait."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path.parent, os.O_RDONLY)
     try:

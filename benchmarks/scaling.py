@@ -66,8 +66,8 @@ def in_process(method: str, count: int, steps: int) -> dict[str, Any]:
     """A measurement in a separate process, so that its memory can be measured."""
     command = [sys.executable, "-m", "benchmarks.scaling", "--measure", method, str(count), str(steps)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # for torch, which threadpoolctl does not reach
-    answer = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    measured: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    measured: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return measured
 
 
@@ -75,7 +75,7 @@ def record(count: int) -> Record:
     """Results of a study that has found the optimum and still looks elsewhere."""
     rng = np.random.default_rng(SEED)
     uniform = rng.random((count // 3, SPACE.dimension))
-    optimum = SPACE.encode(dict(zip((axis.name for axis in SPACE.axes), FUNCTION.minimiser, strict=True)))
+    optimum = SPACE.encode(dict(zip((axis.name for axis in SPACE.axes), FUNCTION.minimizer, strict=True)))
     spread = np.exp(rng.uniform(-6.0, -1.0, (count - len(uniform), 1)))
     near = np.clip(optimum + spread * rng.normal(size=(len(spread), SPACE.dimension)), 0.0, 1.0)
     positions = SPACE.snap(rng.permutation(np.concatenate([uniform, near])))
@@ -83,7 +83,7 @@ def record(count: int) -> Record:
 
 
 def result(position: Array, rng: np.random.Generator) -> float:
-    """A noisy result at a position, larger is better."""
+    """A noisy result at a position; larger is better."""
     x = np.array(list(SPACE.decode(position).values()))
     return -FUNCTION.evaluate(x) + NOISE_STD * float(rng.normal())
 
@@ -128,7 +128,8 @@ def measure_auto(count: int, steps: int) -> dict[str, Any]:
 
 
 def resident_megabytes() -> float:
-    """Current memory of this process in MiB; the caller releases rows and keys that a server would not keep."""
+    """Current memory of this process in MiB. The caller must first release rows and keys that a server would not
+    keep."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
 

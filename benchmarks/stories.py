@@ -1,10 +1,10 @@
-"""``python -m benchmarks.stories``: the five stories of the documentation with several seeds, and of plain baselines.
+"""``python -m benchmarks.stories``: the five stories of the documentation and simple baselines, with several seeds.
 
 Each run is a study as the story's program defines it, on a server for this database. ``random`` is the same study with
 random points. ``one at a time`` begins with a random reaction, and varies one parameter after another in random order,
 keeping the best value of each. A run is the best value after each trial. For the coating, it is the hardness, by the
 formula, of the recommended panel after each plate: the model's choice, or the best result of the random plates.
-The spoilt panel is excluded in both. For the network, the budget is in full trainings of 27 epochs, and ``random``
+The spoiled panel is excluded in both. For the network, the budget is in full trainings of 27 epochs, and ``random``
 trains each network to its end.
 """
 

@@ -41,7 +41,7 @@ SMALLEST = 1e-6
 
 @dataclass(frozen=True)
 class Problem:
-    """A function to be minimised under constraints."""
+    """A function to be minimized under constraints."""
 
     function: Callable[..., float]
     bounds: Mapping[str, tuple[float, float]]

@@ -86,7 +86,7 @@ def _by_epochs(model: Any, data: Split) -> Iterator[float]:
             try:
                 model.partial_fit(data.training.X, data.training.y, classes=classes)
                 loss = log_loss(data.validation.y, model.predict_proba(data.validation.X), labels=classes)
-            except ValueError:  # it has diverged
+            except ValueError:  # the training has diverged
                 loss = np.inf
         yield min(float(loss), WORST) if np.isfinite(loss) else WORST
 

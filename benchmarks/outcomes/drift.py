@@ -1,7 +1,7 @@
 """``python -m benchmarks.outcomes.drift``: an optimum that moves while the study runs.
 
 One evaluation is made a day. ``steady`` moves the optimum along a random direction by 0.4 of the box until the end;
-``cycle`` moves it to and fro by 0.15 of the box, with a period of 20 days; ``none`` does not move it. ``context``
+``cycle`` moves it back and forth by 0.15 of the box, with a period of 20 days; ``none`` does not move it. ``context``
 declares the day as a context parameter; the recommendation is for the next day. ``phase`` declares the day of the
 period of 20 days, as a periodic context parameter. ``ignored`` is the same search without the day. ``window`` ignores
 the day, too, and knows only the last 15 results. Methods are compared by the regret of the recommended point on the
@@ -69,7 +69,7 @@ class Moving:
         return max(self.function.regret(low + inside * (high - low)), 0.0) / self.unit
 
     def _distance(self, day: int) -> float:
-        """How far the minimum has moved by a day."""
+        """How far the minimum has moved by this day."""
         if self.kind == "steady":
             return DISTANCE * day / DAYS
         return AMPLITUDE * math.sin(2.0 * math.pi * day / PERIOD) if self.kind == "cycle" else 0.0

@@ -49,7 +49,7 @@ FLOOR = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """A function to minimise whose evaluation fails at some points."""
+    """A function to minimize whose evaluation fails at some points."""
 
     space: Space
     evaluate: Callable[[Array], float | None]
@@ -72,7 +72,7 @@ def _beyond_plane(name: str, rng: np.random.Generator) -> Failing:
     function = FUNCTIONS[name]
     space, unit = function.space, typical_regret(function)
     scattered = rng.random((4000, space.dimension))
-    best = space.encode(dict(zip((axis.name for axis in space.axes), function.minimiser, strict=True)))
+    best = space.encode(dict(zip((axis.name for axis in space.axes), function.minimizer, strict=True)))
     directions = rng.normal(size=(200, space.dimension))
     directions /= np.linalg.norm(directions, axis=1)[:, None]
     shares = ((scattered - best) @ directions.T > NEAR).mean(axis=0)

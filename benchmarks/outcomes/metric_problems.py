@@ -1,4 +1,4 @@
-"""Problems with outcome constraints, to be minimised: designs of the literature, and tuning tasks with a limit.
+"""Problems with outcome constraints, to be minimized: designs of the literature, and tuning tasks with a limit.
 
 The methods do not know the constraints, and learn them from measured metrics. There is no noise.
 """

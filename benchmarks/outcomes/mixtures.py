@@ -256,7 +256,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
     found = runs.comparable(path, PROBLEMS, (*METHODS, *PEERS))
     for count in PEER_COUNTS if set(PEERS) <= set(found.methods) else ():
         rows = []
-        for problem in found.problems:  # the slow peers do not have the same seeds on all problems
+        for problem in found.problems:  # the slow peers were run with other seeds on some problems
             alone = runs.comparable(path, [problem], (*METHODS, *PEERS))
             regrets = [_regrets(alone, problem, method, count) for method in alone.methods]
             rows.append([problem, str(len(alone.seeds)), *(f"{np.median(each):.2g}" for each in regrets)])

@@ -21,7 +21,7 @@ from benchmarks.outcomes.objective_problems import Traded
 
 
 def nehvi(problem: Traded, seed: int, budget: int) -> list[tuple[float, ...]]:
-    """Twice as many Sobol points as axes, then one fit and one maximised acquisition per point, in the unit cube; the
+    """Twice as many Sobol points as axes, then one fit and one maximized acquisition per point, in the unit cube; the
     reference point is inferred from the front so far. Returns the objectives of each evaluation."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)
@@ -31,14 +31,14 @@ def nehvi(problem: Traded, seed: int, budget: int) -> list[tuple[float, ...]]:
     found = [_evaluated(problem, point) for point in points]
     while len(found) < budget:
         X = torch.stack([torch.tensor(space.encode(space.decode(_inside(point)))) for point in points])
-        points = torch.cat([points, _maximiser(X, -torch.tensor(found, dtype=torch.float64), cube)])
+        points = torch.cat([points, _maximizer(X, -torch.tensor(found, dtype=torch.float64), cube)])
         found.append(_evaluated(problem, points[-1]))
     return found
 
 
-def _maximiser(X: torch.Tensor, Y: torch.Tensor, cube: torch.Tensor) -> torch.Tensor:
+def _maximizer(X: torch.Tensor, Y: torch.Tensor, cube: torch.Tensor) -> torch.Tensor:
     with warnings.catch_warnings():
-        # from fits that were repeated; only their final result matters
+        # Warnings of fits that were repeated; only their final result matters.
         warnings.simplefilter("ignore")
         model = SingleTaskGP(X, Y, outcome_transform=Standardize(m=Y.shape[1]))
         fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))

@@ -1,4 +1,4 @@
-"""Problems with several objectives, all to be minimised: functions of the literature, and two real tuning tasks."""
+"""Problems with several objectives, all to be minimized: functions of the literature, and two real tuning tasks."""
 
 from __future__ import annotations
 

@@ -49,13 +49,13 @@ class Laboratory:
     def __post_init__(self) -> None:
         d = self.evaluate.problem.space.dimension
         self.points, self.values, self.measured = np.zeros((0, d)), np.zeros(0), list[list[Measured]]()
-        self.told = 0
+        self.complete = 0
         """The number of results of which the model knows all numbers."""
 
     def step(self) -> None:
-        """Evaluate the next point, and tell the model what is known by now."""
+        """Evaluate the next point, and give the model the numbers that are known by now."""
         metrics = self.evaluate.problem.metrics
-        pending = self.points[self.told :] if self.method == "waiting" else self.points[:0]
+        pending = self.points[self.complete :] if self.method == "waiting" else self.points[:0]
         suggestion = auto.suggest(self.state, pending)
         self.state = suggestion.state
         value, found = self.evaluate(self.evaluate.problem.space.decode(suggestion.point))
@@ -68,17 +68,17 @@ class Laboratory:
         self._tell(len(self.values) - (DELAY if self.method in ("partial", "waiting") else 0))
 
     def _tell(self, known: int) -> None:
-        """Tell the model all numbers of the first ``known`` results."""
-        if known <= self.told:
+        """Give the model all numbers of the first ``known`` results."""
+        if known <= self.complete:
             return
         if self.method in ("waiting", "at once"):
-            for row in range(self.told, known):
+            for row in range(self.complete, known):
                 self.state = auto.observe(
                     self.state, self.points[row], float(self.values[row]), 0.0, self.measured[row]
                 ).state
         else:
             self.state = auto.rebuild(self.state, self._record(known), NEW_TREE).state
-        self.told = known
+        self.complete = known
 
     def _record(self, known: int) -> record.Record:
         """The record of all results, with the metrics of the first ``known`` ones."""

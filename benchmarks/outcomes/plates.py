@@ -98,7 +98,7 @@ def control(space: Space, values: Mapping[str, Any]) -> Array:
 
 
 def drawn(space: Space, names: Sequence[str], rng: np.random.Generator) -> list[Array]:
-    """Random points with the same shared values."""
+    """Random points of a plate, with the same shared values."""
     seed = int(rng.integers(2**31))
     within = Slice(space, shared(space.decode(Slice(space, {}).drawn(seed, 0)), names))
     points = {within.drawn(seed, step).tobytes(): within.drawn(seed, step) for step in range(1, 20 * SIZE)}

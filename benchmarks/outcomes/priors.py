@@ -1,7 +1,7 @@
 """``python -m benchmarks.outcomes.priors``: ``auto`` with a good prior on the optimum, a misleading one, and none.
 
 Each seed shifts the box of a function. Both priors cover every parameter, with a width of a tenth of the box. The good
-one is around the minimiser, displaced along each axis by a normal random number of that width; the misleading one is
+one is around the minimizer, displaced along each axis by a normal random number of that width; the misleading one is
 half of the box away along every axis. The target is the regret of ``auto`` without a prior after some evaluations.
 Methods are compared by the number of evaluations that they need to reach it.
 """
@@ -47,9 +47,9 @@ def prior(function: Function, method: str, seed: int) -> Prior | None:
     if method == "none":
         return None
     low, high = np.array(function.box).T
-    minimiser = (np.array(function.minimiser) - low) / (high - low)
-    displaced = minimiser + WIDTH * generator(f"prior {function.name}", seed).standard_normal(len(low))
-    middle = np.clip(displaced, 0.0, 1.0) if method == "good" else (minimiser + 0.5) % 1.0
+    minimizer = (np.array(function.minimizer) - low) / (high - low)
+    displaced = minimizer + WIDTH * generator(f"prior {function.name}", seed).standard_normal(len(low))
+    middle = np.clip(displaced, 0.0, 1.0) if method == "good" else (minimizer + 0.5) % 1.0
     return Prior(tuple(Around(axis, float(at), WIDTH) for axis, at in enumerate(middle)), ())
 
 

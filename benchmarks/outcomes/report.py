@@ -92,17 +92,17 @@ def draw(folder: Path = IMAGES) -> list[Path]:
 def figure(found: runs.Found, axes: runs.Axes, path: Path) -> Path:
     """Draw one panel per problem, with the median over seeds and the quartiles of each method."""
     rows = -(-len(found.problems) // COLUMNS)
-    colours = {name: "black" if name == found.methods[0] else f"C{i}" for i, name in enumerate(found.methods)}
+    colors = {name: "black" if name == found.methods[0] else f"C{i}" for i, name in enumerate(found.methods)}
     with mpl.rc_context({"font.size": 7, "axes.titlesize": 8}):
         whole = Figure(figsize=(2.5 * COLUMNS, 1.9 * rows), layout="constrained")
         panels = whole.subplots(rows, COLUMNS, squeeze=False).ravel()
         for panel, problem in zip(panels, found.problems, strict=False):
             for method in found.methods:
-                _line(panel, found.of(problem, method), axes, colours[method])
+                _line(panel, found.of(problem, method), axes, colors[method])
             panel.set(title=problem, yscale=axes.y_scale)
         for panel in panels[len(found.problems) :]:
             panel.axis("off")
-        handles = [mpl.lines.Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
+        handles = [mpl.lines.Line2D([], [], color=color, label=name) for name, color in colors.items()]
         whole.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False)
         whole.supxlabel(axes.x_label, fontsize=8)
         whole.supylabel(axes.y_label, fontsize=8)
@@ -110,7 +110,7 @@ def figure(found: runs.Found, axes: runs.Axes, path: Path) -> Path:
     return path
 
 
-def _line(panel: Any, found: Sequence[Mapping[str, Any]], axes: runs.Axes, colour: str) -> None:
+def _line(panel: Any, found: Sequence[Mapping[str, Any]], axes: runs.Axes, color: str) -> None:
     """Draw a method. Infinite values, before the first result that counts, are left out."""
     courses = [_course(run, axes) for run in found]
     grid = np.unique(np.concatenate([x for x, _ in courses]))
@@ -118,9 +118,9 @@ def _line(panel: Any, found: Sequence[Mapping[str, Any]], axes: runs.Axes, colou
     values = np.array([y[np.searchsorted(x, grid, side="right") - 1] for x, y in courses])
     lower, median, upper = np.quantile(values, [0.25, 0.5, 0.75], axis=0, method="inverted_cdf")
     shown = np.isfinite(median)
-    panel.plot(grid[shown], median[shown], color=colour, linewidth=1.2)
+    panel.plot(grid[shown], median[shown], color=color, linewidth=1.2)
     shown &= np.isfinite(upper)
-    panel.fill_between(grid[shown], lower[shown], upper[shown], color=colour, alpha=0.12, linewidth=0)
+    panel.fill_between(grid[shown], lower[shown], upper[shown], color=color, alpha=0.12, linewidth=0)
 
 
 def _course(run: Mapping[str, Any], axes: runs.Axes) -> tuple[Array, Array]:

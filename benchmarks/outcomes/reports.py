@@ -1,9 +1,8 @@
 """Intermediate results: the best full evaluation at any number of steps. ``python -m benchmarks.outcomes.reports``
 
-Three training tasks (``curves.py``), each with as many steps as 40 full evaluations take. A trial that is stopped costs
-the steps that it took. ``auto`` uses the rules, the summaries of curves and the estimates of stopped trials of the
-service. Completed runs are not repeated. Results are in
-``benchmarks/results/outcomes-reports.json``.
+There are three training tasks (``curves.py``), each with as many steps as 40 full evaluations take. A trial that is
+stopped costs the steps that it took. ``auto`` uses the rules, the summaries of curves and the estimates of stopped
+trials of the service. Completed runs are not repeated. Results are in ``benchmarks/results/outcomes-reports.json``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The runs of a benchmark: the file, to which each completed run is added at once, and the command."""
+"""The runs of a benchmark: a file, to which each completed run is added at once, and the command."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ class Benchmark:
             partial.write_text(f'{{\n "provenance": {json.dumps(head)},\n "runs": [\n{lines}\n ]\n}}\n')
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
-        """Do the missing runs that the arguments select, and print the tables. Returns 1 if a run failed."""
+        """Perform the missing runs that the arguments select, and print the tables. Returns 1 if a run failed, else
+        0."""
         given = self._parser().parse_args(arguments)
         budget = () if self.budget is None else (given.budget,)
         done = load(given.out, self.solved)

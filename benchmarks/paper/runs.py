@@ -94,7 +94,7 @@ def run(
     limit: float = float("inf"),
     initial: int = 0,
 ) -> Run:
-    """Minimise a function.
+    """Minimize a function.
 
     Args:
         function: the function, without noise.

@@ -32,7 +32,8 @@ def load(path: Path = PAPER) -> dict[Key, Mapping[str, Any]]:
 
 
 def is_there(runs: Mapping[Key, Mapping[str, Any]], job: Job) -> bool:
-    """Whether there is a run with the job's constants that has its steps, or reached at least its time limit."""
+    """Whether there is a run with the job's constants that has the job's number of steps, or ran for at least the job's
+    time limit."""
     run = runs.get(key(job))
     if run is None or any(run["asked"].get(name) != value for name, value in _asked(job).items() if name != "seconds"):
         return False

@@ -37,7 +37,7 @@ class Task:
     load: Callable[[], tuple[Array, Array]]
     training: int
     """Number of training rows; the others are test rows."""
-    centres: int
+    centers: int
     penalty: float
     highest: float
     """Upper bound of the lengthscales."""
@@ -80,7 +80,7 @@ class Tuning:
     training: tuple[Array, Array]
     validation: tuple[Array, Array]
     test: tuple[Array, Array]
-    centres: NDArray[np.int64]
+    centers: NDArray[np.int64]
     """(M,) indices into the rows that are fitted."""
     known: dict[bytes, tuple[float, float]] = field(default_factory=dict)
     """Lengthscales (as bytes) -> error and seconds."""
@@ -96,14 +96,14 @@ class Tuning:
     def test_error(self, lengthscales: Array) -> float:
         """The error on the test rows of a fit to all training rows."""
         X, y = (np.concatenate(both) for both in zip(self.training, self.validation, strict=True))
-        return _error(falkon.fit(X, y, X[self.centres], lengthscales, self.task.penalty), self.test)
+        return _error(falkon.fit(X, y, X[self.centers], lengthscales, self.task.penalty), self.test)
 
     def _known(self, lengthscales: Array) -> tuple[float, float]:
         key = lengthscales.tobytes()
         if key not in self.known:
             before = time.thread_time()
             X, y = self.training
-            error = _error(falkon.fit(X, y, X[self.centres], lengthscales, self.task.penalty), self.validation)
+            error = _error(falkon.fit(X, y, X[self.centers], lengthscales, self.task.penalty), self.validation)
             self.known[key] = error, time.thread_time() - before
         return self.known[key]
 
@@ -115,19 +115,19 @@ def _error(model: falkon.Falkon, rows: tuple[Array, Array]) -> float:
 
 @cache
 def tuning(name: str, seed: int) -> Tuning:
-    """Return the objective of a task, with a random split of the rows and random centres."""
+    """Return the objective of a task, with a random split of the rows and random centers."""
     task, rng = TASKS[name], np.random.default_rng(seed)
     X, y = task.load()
     training, test = np.split(rng.permutation(len(X)), [task.training])
     fitted, held_out = np.split(training, [round((1 - VALIDATION) * len(training))])
     mean, std = X[training].mean(axis=0), X[training].std(axis=0)
     X = (X - mean) / np.where(std > 0, std, 1.0)
-    centres = rng.permutation(len(fitted))[: task.centres]
-    return Tuning(task, (X[fitted], y[fitted]), (X[held_out], y[held_out]), (X[test], y[test]), centres)
+    centers = rng.permutation(len(fitted))[: task.centers]
+    return Tuning(task, (X[fitted], y[fitted]), (X[held_out], y[held_out]), (X[test], y[test]), centers)
 
 
 def function(name: str, seed: int) -> Function:
-    """The error as a function to minimise. Its unknown minimum counts as 0, as in the paper."""
+    """The error as a function to minimize. Its unknown minimum counts as 0, as in the paper."""
     objective = tuning(name, seed)
     dimension = objective.training[0].shape[1]
     box = cube(dimension, LOWEST, objective.task.highest)

@@ -50,7 +50,7 @@ def run(
     budget: Annotated[int | None, typer.Option(min=1, help="At most this many evaluations.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes, one core each.")] = 1,
     force: Annotated[bool, typer.Option(help="Repeat runs that already have results.")] = False,
-    since: Annotated[int, typer.Option(help="Repeat runs of our engine before this revision.")] = 0,
+    since: Annotated[int, typer.Option(help="Repeat runs that our engine made before this revision.")] = 0,
     out: Annotated[Path, typer.Option(help="File for the results.")] = QUALITY,
 ) -> None:
     """Run what is missing in the results."""
@@ -86,7 +86,7 @@ def table(
 
 @app.command()
 def standings(
-    file: Annotated[Path, typer.Argument(help="Results.")],
+    file: Annotated[Path, typer.Argument(help="File with the results.")],
     problems: Annotated[str, typer.Option(help="Names of problems and groups, comma-separated.")] = "development",
     budgets: Annotated[str, typer.Option(help="Numbers of evaluations, comma-separated.")] = "25,50,100,200,400",
 ) -> None:
@@ -100,7 +100,7 @@ def plot(
     files: Annotated[
         list[Path] | None, typer.Argument(help="Result files; runs in later files replace earlier ones.")
     ] = None,
-    folder: Annotated[Path, typer.Option(help="Where the figures go.")] = plots.IMAGES,
+    folder: Annotated[Path, typer.Option(help="Folder for the figures.")] = plots.IMAGES,
 ) -> None:
     """Draw the figures of docs/quality.md."""
     for path in plots.draw(store.load(*(files or [QUALITY])), folder):

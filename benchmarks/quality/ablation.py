@@ -3,7 +3,7 @@
 ``auto`` runs whole, and with one mechanism switched off (``mechanisms``), on the same problems with the same seeds and
 noise. The result is the geometric mean of a ratio: the regret without the mechanism, divided by that with it. Above 1,
 the mechanism helps. The problems are those by which changes of the engine are chosen, never the final ones. Runs are
-kept in a file, one a line, so that a stopped benchmark resumes. Writes results/ablation.json; about 75 minutes on one
+kept in a file, one per line, so that a stopped benchmark resumes. Writes results/ablation.json; about 75 minutes on one
 core.
 """
 
@@ -41,7 +41,7 @@ BUDGETS = (10, 20, 30, 50, 100)
 NOISE = 0.02
 """Standard deviation of the noise, as a share of the range, in families with noise."""
 MAX_AXES = 7
-"""Largest dimension of families with noise. Smooth families have up to 5, so that the end game (steps by
+"""Largest dimension of families with noise. Smooth families have up to 5, so that the "end game" (steps by
 a quadratic model) begins within the budget."""
 QUICK_BUDGET = 20
 WHOLE = "whole"
@@ -58,7 +58,7 @@ class Group:
     seeds: int = 1000
     """Maximum number of seeds."""
     times: int = 1
-    """Number of seeds per requested seed; larger for groups with few problems."""
+    """Number of seeds per requested seed; above 1 for groups with few problems."""
 
     def all_seeds(self, asked: int) -> range:
         """The seeds of the group, for a requested number of seeds."""
@@ -82,7 +82,7 @@ GROUPS = {
         seeds=2,
     ),
 }
-"""Groups by name. Only the four quickest tuning tasks; the others would take as long as everything else."""
+"""Groups by name. They have only the four quickest tuning tasks; the others would take as long as everything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def wanted(
 
 
 def summary(runs: Sequence[Run], groups: Mapping[str, Group], mechanisms: Sequence[Mechanism]) -> list[dict[str, Any]]:
-    """The cost of the absence of each mechanism, per group."""
+    """What results lose without each mechanism, per group."""
     by_key = {(each.mechanism, each.group, each.problem, each.seed): each for each in runs}
     found = []
     for mechanism in mechanisms:
@@ -236,7 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--groups", nargs="+", choices=[*GROUPS], default=[*GROUPS])
     parser.add_argument("--mechanisms", nargs="+", choices=[each.name for each in MECHANISMS], metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="one problem of each group, one seed, 20 evaluations")
-    parser.add_argument("--kept", action="store_true", help="only summarise the runs in the file, with any seeds")
+    parser.add_argument("--kept", action="store_true", help="only summarize the runs in the file, with any seeds")
     parser.add_argument("--runs", type=Path, default=path_of("ablation"), help="file of the runs")
     parser.add_argument("--out", type=Path, default=RESULTS / "ablation.json")
     asked = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Two versions of the engine on the test functions: the ratio of their regrets.
+"""Compare two versions of the engine on the test functions: the ratio of their regrets.
 
 ``python -m benchmarks.quality.compare run FILE`` writes the regrets of the present version (about 4 minutes), and
 ``python -m benchmarks.quality.compare ratio OLD NEW`` compares two such files.

@@ -31,13 +31,13 @@ def _levy(d: int) -> Function:
 
 
 def _trid(d: int) -> Function:
-    minimiser = tuple(float(i * (d + 1 - i)) for i in range(1, d + 1))
-    return Function(f"Trid_{d}", cube(d, -(d**2), d**2), -d * (d + 4) * (d - 1) / 6, minimiser, trid)
+    minimizer = tuple(float(i * (d + 1 - i)) for i in range(1, d + 1))
+    return Function(f"Trid_{d}", cube(d, -(d**2), d**2), -d * (d + 4) * (d - 1) / 6, minimizer, trid)
 
 
 def _dixon_price(d: int) -> Function:
-    minimiser = tuple(2.0 ** -((2**i - 2) / 2**i) for i in range(1, d + 1))
-    return Function(f"DixonPrice_{d}", cube(d, -10.0, 10.0), 0.0, minimiser, dixon_price)
+    minimizer = tuple(2.0 ** -((2**i - 2) / 2**i) for i in range(1, d + 1))
+    return Function(f"DixonPrice_{d}", cube(d, -10.0, 10.0), 0.0, minimizer, dixon_price)
 
 
 FUNCTIONS = {

@@ -1,7 +1,7 @@
-"""``python -m benchmarks.quality.gaps``: how often the gap of ``auto`` is valid, and how tight it is.
+"""``python -m benchmarks.quality.gaps``: how often the gap of ``auto`` holds, and how tight it is.
 
-The gap is read at several numbers of results. The gap holds if, without noise, no point of the problem is better than
-the recommended one by more than the gap. Cases without a gap are left out of the share of cases in which it holds. Runs
+The gap is read at several numbers of results. It holds if, without noise, no point of the problem is better than the
+recommended one by more than the gap. Cases without a gap are left out of the share of cases in which it holds. Runs
 are kept in a file, seed by seed, so a stopped benchmark resumes. Writes results/gaps.json.
 """
 
@@ -130,7 +130,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=1, help="worker processes, one core each")
     parser.add_argument("--out", type=Path, default=RESULTS / "gaps.json")
-    parser.add_argument("--runs", type=Path, default=path_of("gaps"), help="file that keeps the runs")
+    parser.add_argument("--runs", type=Path, default=path_of("gaps"), help="file in which the runs are stored")
     asked = parser.parse_args()
     found: dict[str, Any] = {}
     kept = Kept(asked.runs)

@@ -1,10 +1,10 @@
 """``python -m benchmarks.quality.intervals``: how often the 90% intervals of ``auto`` contain the true value, on tables
 of experiments, their emulators, and simulated laboratories.
 
-``benchmarks.calibration`` does the same with functions that are drawn from the model's prior. Here, nothing is drawn
-from it. Before each result from the second on, the interval at the suggested point is compared with the value there
-without noise; and at some numbers of results, the intervals at random points. Runs are kept in a file, seed by seed, so
-a stopped benchmark resumes. Writes results/intervals.json.
+``benchmarks.calibration`` does the same with functions that are drawn from the model's prior. Here, no function is
+drawn from it. Before each result from the second on, the interval at the suggested point is compared with the value
+there without noise; and at some numbers of results, the intervals at random points. Runs are kept in a file, seed by
+seed, so a stopped benchmark resumes. Writes results/intervals.json.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--jobs", type=int, default=1, help="worker processes, one core each")
     parser.add_argument("--out", type=Path, default=RESULTS / "intervals.json")
-    parser.add_argument("--runs", type=Path, default=path_of("intervals"), help="file that keeps the runs")
+    parser.add_argument("--runs", type=Path, default=path_of("intervals"), help="file in which the runs are stored")
     asked = parser.parse_args()
     kept, found = Kept(asked.runs), dict[str, Any]()
 

@@ -42,7 +42,7 @@ class Mechanism:
     in_paper: str
     """The corresponding part of Ada-BKB."""
     without: str
-    """The behaviour when it is switched off."""
+    """The behavior when it is switched off."""
     replaced: tuple[tuple[Any, str, Any], ...]
     """(module or class, name in it, replacement)."""
 
@@ -77,13 +77,13 @@ def _only_rough(evidence: Evidence, starts: list[Hyperparameters]) -> tuple[Evid
 
 def _additive_of_many(
     warped: Evidence, plain: Hyperparameters, unwarped: Evidence, known: Hyperparameters
-) -> Hyperparameters:  # ``SMALL`` is also the fewest results for this part
+) -> Hyperparameters:  # the minimum number of results for an additive part is also ``SMALL``
     return _with_additive_part(warped, plain, unwarped, known) if len(warped.outputs) >= _small else plain
 
 
 def _target_itself(
     tree: Tree, root: Box, target: Array, tolerance: float, bound: Bound, taken: Any
-) -> Refined:  # as ``refine.refine``
+) -> Refined:  # replaces ``refine.refine``
     del tolerance, bound, taken
     return Refined(tree, tree.find(root, target)[0], root.domain.exact(target), [], capped=False)
 

@@ -36,14 +36,14 @@ def draw(results: Results, folder: Path = IMAGES) -> list[Path]:
 def figure(results: Results, problems: Sequence[str], label: str, path: Path, floor: float = 0.0) -> Path:
     """Draw one panel per problem, with a line per method, and a dotted line at the noise if there is a floor."""
     names = order({method for problem, method, _ in results.runs if problem in problems})
-    colours = {name: f"C{i}" for i, name in enumerate(names)} | dict.fromkeys(ours(names), "black")
+    colors = {name: f"C{i}" for i, name in enumerate(names)} | dict.fromkeys(ours(names), "black")
     rows = -(-(len(problems) + 1) // COLUMNS)
     with mpl.rc_context({"font.size": 7, "axes.titlesize": 8}):
         whole = Figure(figsize=(2.5 * COLUMNS, 1.9 * rows), layout="constrained")
         panels = whole.subplots(rows, COLUMNS).ravel()
         for panel, problem in zip(panels, problems, strict=False):
             for name in names:
-                _line(panel, results, problem, name, colours[name], floor)
+                _line(panel, results, problem, name, colors[name], floor)
             panel.set(title=problem, xscale="log", yscale="log")
             if floor:
                 panel.set_ylim(panel.get_ylim())  # the line must not stretch the axis
@@ -52,14 +52,14 @@ def figure(results: Results, problems: Sequence[str], label: str, path: Path, fl
             panel.axis("off")
         for row in range(rows):
             panels[row * COLUMNS].set_ylabel(label)
-        handles = [mpl.lines.Line2D([], [], color=colours[name], label=name) for name in names]
+        handles = [mpl.lines.Line2D([], [], color=colors[name], label=name) for name in names]
         panels[len(problems)].legend(handles=handles, loc="center", frameon=False)
         whole.supxlabel("evaluations", fontsize=8)
         whole.savefig(path, dpi=110)
     return path
 
 
-def _line(panel: Any, results: Results, problem: str, method: str, colour: str, floor: float) -> None:
+def _line(panel: Any, results: Results, problem: str, method: str, color: str, floor: float) -> None:
     traces = [
         run["observed"]
         for (of_problem, name, _), run in results.runs.items()
@@ -70,5 +70,5 @@ def _line(panel: Any, results: Results, problem: str, method: str, colour: str, 
     first, reached = COUNTS.index(FIRST_COUNT), min(map(len, traces))
     lower, median, upper = np.percentile(np.maximum([t[first:reached] for t in traces], floor), [25, 50, 75], axis=0)
     counts = COUNTS[first:reached]
-    panel.plot(counts, median, color=colour, linewidth=1.2, zorder=3 if colour == "black" else 2)
-    panel.fill_between(counts, lower, upper, color=colour, alpha=0.12, linewidth=0)
+    panel.plot(counts, median, color=color, linewidth=1.2, zorder=3 if color == "black" else 2)
+    panel.fill_between(counts, lower, upper, color=color, alpha=0.12, linewidth=0)

@@ -1,4 +1,4 @@
-"""Problems to optimise. The instance of a seed is the same for every method."""
+"""Problems to optimize. The instance of a seed is the same for every method."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOISE_STD = 0.01
 MAX_SHIFT = 0.15
 """Maximum shift, as a share of the box's width."""
 MARGIN = 0.03
-"""Minimum distance of a known minimiser from the faces of the shifted box, as a share of the box's width."""
+"""Minimum distance of a known minimizer from the faces of the shifted box, as a share of the box's width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +129,9 @@ class FunctionProblem:
 def shifted(function: Function, rng: np.random.Generator) -> Function:
     """The function on a box shifted at random along each axis, so that methods gain nothing by favoring the middle."""
     low, high = np.array(function.box, dtype=np.float64).T
-    width, minimiser = high - low, np.array(function.minimiser)
+    width, minimizer = high - low, np.array(function.minimizer)
     shift: Array = rng.uniform(-MAX_SHIFT, MAX_SHIFT, function.dimension) * width
-    shift = np.clip(shift, minimiser - high + MARGIN * width, minimiser - low - MARGIN * width)
+    shift = np.clip(shift, minimizer - high + MARGIN * width, minimizer - low - MARGIN * width)
     box = tuple(zip((low + shift).tolist(), (high + shift).tolist(), strict=True))
     return replace(function, box=box)
 

@@ -35,16 +35,16 @@ FUNCTION_BUDGETS = (25, 50, 100, 200, 400)
 FINAL_BUDGETS = (*FUNCTION_BUDGETS, 1000)
 TASK_BUDGETS = (10, 25, 50)
 DEVELOPMENT = RESULTS / "quality-development.json"
-"""Made by ``run --problems development --out``, see the Makefile."""
+"""Made by ``run --problems development --out``; see the Makefile."""
 DEVELOPMENT_BUDGETS = (25, 50, 100, 200)
 FINAL = RESULTS / "quality-final.json"
-"""Made by ``run --problems final,tables --out``, see the Makefile."""
+"""Made by ``run --problems final,tables --out``; see the Makefile."""
 TABLE_BUDGETS = (25, 50, 100)
 MANY = RESULTS / "quality-many.json"
-"""Made by ``run --problems many --out``, see the Makefile."""
+"""Made by ``run --problems many --out``; see the Makefile."""
 MANY_BUDGETS = (50, 100, 200, 300)
 NATURE = RESULTS / "quality-nature.json"
-"""Made by ``run --problems nature,nature-further,nature-final --out``, see the Makefile."""
+"""Made by ``run --problems nature,nature-further,nature-final --out``; see the Makefile."""
 NATURE_BUDGETS = (10, 20, 30, 50, 100)
 FEW_SEEDS = 5
 """Number of seeds of slow methods."""
@@ -100,7 +100,7 @@ def write(results: Results) -> None:
 
 
 def runs(results: Results) -> str:
-    """The basis of the tables: the numbers of completed and expected runs, and versions."""
+    """The runs behind the tables: the numbers of completed and expected runs, and versions."""
     rows = []
     for name in order({method for _, method, _ in results.runs}):
         entry, made = METHODS.get(name), results.methods[name]
@@ -113,7 +113,7 @@ def runs(results: Results) -> str:
 
 
 def revisions(results: Results, name: str) -> str:
-    """The revision of the engine that made the newest runs of a method of ours, and how many it made."""
+    """The revision of the engine in the newest runs of one of our methods, and the number of runs with it."""
     known = [run.get("revision", 0) for (_, method, _), run in results.runs.items() if method == name]
     newest = max(known)
     if not newest:

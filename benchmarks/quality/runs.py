@@ -44,7 +44,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run to be done."""
+    """A run to perform."""
 
     problem: Problem
     name: str

@@ -33,8 +33,8 @@ def key(job: Job) -> Key:
 
 
 def is_complete(results: Results, job: Job, since: int = 0) -> bool:
-    """Whether a job needs no run: there is one with all evaluations and, if the method is ours, of this revision of
-    the engine or a later one."""
+    """Whether the results have a complete run for a job and, if the method is ours, with the engine revision ``since``
+    or a later one."""
     run = results.runs.get(key(job))
     if run is None or run["evaluations"] < job.budget:
         return False

@@ -31,7 +31,7 @@ DATASETS = {
     "HPOLib": ("naval_propulsion", "parkinsons_telemonitoring", "protein_structure", "slice_localization"),
     "NASBench201": ("cifar10", "cifar100", "imagenet"),
 }
-"""Data sets of each class of the package."""
+"""Class of the package -> its data sets."""
 NAMES = {"HPOBench": "hpobench", "HPOLib": "hpolib", "NASBench201": "nasbench"}
 
 

@@ -73,7 +73,7 @@ def options(description: str, out: Path) -> argparse.ArgumentParser:
     parser.add_argument("--budget", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=1, help="worker processes, one core each")
     parser.add_argument(
-        "--traces", type=Path, help="file with the runs; if it does not exist, they are done and stored in it"
+        "--traces", type=Path, help="file with the runs; if it does not exist, they are made and stored in it"
     )
     parser.add_argument("--out", type=Path, default=out)
     return parser

@@ -12,7 +12,7 @@ from benchmarks.quality.scores import collect
 from benchmarks.quality.store import Results
 
 WORKERS = RESULTS / "quality-workers.json"
-"""Made by ``run --method eight_workers=... --out``, see the Makefile."""
+"""Made by ``run --method eight_workers=... --out``; see the Makefile."""
 SEQUENTIAL, PARALLEL = "auto", "eight_workers"
 BUDGET = 200
 ACCEPTABLE = 1.5

@@ -71,10 +71,10 @@ class Seen:
     results: Counter[str] = field(default_factory=Counter)
     """Study -> number of acknowledged results."""
 
-    async def timed(self, call: str, answer: Awaitable[T]) -> T:
-        """Await an answer and record its duration."""
+    async def timed(self, call: str, response: Awaitable[T]) -> T:
+        """Await a response, and record how long it takes."""
         began = time.perf_counter()
-        found = await answer
+        found = await response
         self.seconds[call].append(time.perf_counter() - began)
         return found
 
@@ -118,7 +118,7 @@ def measure(backend: str, fleet: Fleet) -> Figures:
 
 
 def kept(acknowledged: Mapping[str, int], stored: Mapping[str, int]) -> Figures:
-    """Compare the numbers of acknowledged and stored results per study."""
+    """Figures that compare the numbers of acknowledged and stored results per study."""
     return {
         "results": sum(acknowledged.values()),
         "results lost": sum(max(count - stored.get(study, 0), 0) for study, count in acknowledged.items()),

@@ -48,7 +48,7 @@ class ObserveBody(BaseModel):
 
 
 class Trial(BaseModel):
-    """A trial, similar to that in our answers."""
+    """A trial, similar to that in our responses."""
 
     number: int = 1
     state: str = "active"
@@ -66,7 +66,7 @@ class Trial(BaseModel):
 
 
 class Observation(BaseModel):
-    """An observation, similar to that in our answers."""
+    """An observation, similar to that in our responses."""
 
     seq: int = 1
     trial: int
@@ -79,7 +79,7 @@ class Observation(BaseModel):
 
 
 class Study(BaseModel):
-    """The state of a study, similar to that in our answers."""
+    """The state of a study, similar to that in our responses."""
 
     id: str
     state: str = "running"

@@ -52,7 +52,7 @@ class Worker:
         self._post("/v1/studies", {"id": study, "seed": seed, **definition})
 
     def run(self, studies: str, results: int) -> list[Pair]:
-        """Do the worker's pairs in sequence."""
+        """Perform the worker's pairs of suggest and observe in sequence."""
         return [self.pair(f"{studies}-{k}") for k in dealt(self._number, self._clients, results)]
 
     def pair(self, study: str) -> Pair:

@@ -1,9 +1,9 @@
 """The effects of a killed server: ``python -m benchmarks.service.lost --servers 2 4``; ``--quick`` for a short run.
 
 Servers share one PostgreSQL, and each request goes to any of them. When one server is killed, every study has some
-results and a worker, whose evaluations are short. Other servers then follow its studies, and have to restore their
-models from the database. Measured: the time from the kill to the next suggestion of each study, and to the next one of
-its model; quasi-random suggestions; the longest call; and whether each acknowledged result is stored once.
+results and a worker, whose evaluations are short. Other servers then follow the studies of the killed one, and have to
+restore the models from the database. Measured: the time from the kill to the next suggestion of each study, and to the
+next one of its model; quasi-random suggestions; the longest call; and whether each acknowledged result is stored once.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def measure(fresh: Fresh, servers: int, share: float = 1.0) -> Figures:
         with ThreadPoolExecutor(STUDIES) as pool:
             runs = [pool.submit(run, number) for number in range(STUDIES)]
             under_way.wait()
-            time.sleep(EVALUATION / 2)  # some workers evaluate, others wait for an answer
+            time.sleep(EVALUATION / 2)  # some workers evaluate, others wait for a response
             killed = time.perf_counter()
             processes[0].kill()
             pairs = {name: done.result() for name, done in zip(names, runs, strict=True)}

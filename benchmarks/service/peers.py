@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def work(task: Task) -> Done:
-    """Do a worker's pairs, in its own process."""
+    """Perform a worker's pairs, in its own process."""
     try:
         studies = _prepared(task)
     except Exception as error:

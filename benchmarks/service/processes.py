@@ -51,8 +51,8 @@ def _server(command: Sequence[str]) -> Iterator[str]:
 def measured(command: Sequence[str]) -> dict[str, Any]:
     """The JSON output of a command."""
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+    output: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return output
 
 
 def megabytes(address: str) -> float:

@@ -2,11 +2,11 @@
 
 A worker asks for trials of one study, with evaluations of 50 ms, and ``/readyz`` is read 50 times a second: first
 alone, and then while 200 clients read importances, slices, partitions and recommendations of eight other studies of
-300 results as fast as they can. A client that is refused waits as long as the answer says, at most 2 s.
+300 results as fast as they can. A client that is refused waits as long as the response says, at most 2 s.
 
 The readers run in a separate process, in two ways. With ``beside``, they compete with the server for the processors of
 this machine. With ``elsewhere``, they have the lowest priority (niceness 19), since 200 real readers would parse the
-answers on other machines. The aim is a p99 of at most three times that of ``alone``.
+responses on other machines. The aim is a p99 of at most three times that of ``alone``.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 One worker asks for trials of small studies, with evaluations of 50 ms: first alone, then while a large study is
 deleted, which puts its export into the trash, and finally while the trash is emptied. Measured is how long the worker
-waits for a suggestion, and for the answer to a result. After some results, it begins another small study, so that the
-models stay small.
+waits for a suggestion, and for the response to a result. After some results, it begins another small study, so that
+the models stay small.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def main() -> None:
 
 def rows(found: Mapping[str, Any]) -> Iterator[list[str]]:
     """The figures of each database and each situation."""
-    for backend, answer in found.items():
-        for situation, figures in answer["situations"].items():
+    for backend, measurements in found.items():
+        for situation, figures in measurements["situations"].items():
             yield [backend, situation, *(f"{figures[name]:.3g}" for name in NAMES)]
 
 

@@ -123,8 +123,8 @@ PROCESSOR = ("database", "servers", "clients", "method", *PARTS[:-1], "rest", "a
 
 
 def processor(cells: Sequence[Cell]) -> Iterator[list[str]]:
-    """Milliseconds of processor time for a pair, by part. The rest is the database's processes, the
-    system's, and whatever else the machine did."""
+    """Milliseconds of processor time for a pair, by part. The rest includes the database's processes, the operating
+    system, and everything else on the machine."""
     for cell in cells:
         floor = cell["methods"]["floor"]["processor_ms"][-1]
         for method in ("ours", "paper", "floor"):

@@ -121,7 +121,7 @@ def _milliseconds(address: str, work: Callable[[], None]) -> float:
     """Processor time of the machine during the work, without that of the client."""
     meter = Meter([address])
     work()
-    time.sleep(1.0)  # models learn after the answers
+    time.sleep(1.0)  # models learn after the responses
     spent = meter.milliseconds(1)
     return spent["machine"] - spent["clients"]
 

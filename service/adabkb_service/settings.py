@@ -40,7 +40,7 @@ LISTS = {
 }
 """Settings that are lists -> the pattern of an item, and its description."""
 SECRETS = ("oidc_client_secret",)
-"""Settings whose values no message shows."""
+"""Settings whose values must not appear in messages."""
 OWN_PATHS = frozenset(
     [
         "account",
@@ -114,7 +114,7 @@ class Settings(BaseSettings):
     body_seconds: float = Field(60.0, gt=0, description="seconds within which the body of a request must arrive")
     idle_seconds: float = Field(15.0, gt=0, description="seconds after which a connection without a request is closed")
     stall_seconds: float = Field(
-        60.0, gt=0, description="seconds after which an answer whose client has stopped reading is dropped"
+        60.0, gt=0, description="seconds after which a response is dropped if its client has stopped reading"
     )
     connections: int = Field(
         4000,
@@ -172,7 +172,7 @@ class Settings(BaseSettings):
         0.25,
         gt=0,
         description="seconds that a GET or PATCH of a study waits for the model to process the latest results; after "
-        "that, the answer has the model's earlier statistics",
+        "that, the response has the model's earlier statistics",
     )
     request_seconds: float = Field(
         10.0,
@@ -314,7 +314,7 @@ class Settings(BaseSettings):
 
     @property
     def timeouts(self) -> Timeouts:
-        """The longest waits of requests."""
+        """The timeouts of requests."""
         return Timeouts(
             suggestion=self.suggestion_seconds,
             follow=self.follow_seconds,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 UNLIMITED_SECONDS = 3600.0
-"""In effect no limit: an hour, longer than any wait of commands and tests."""
+"""Effectively no limit: an hour, longer than any wait of commands and tests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Longest waits in seconds. The defaults are effectively unlimited."""
+    """Timeouts in seconds. The defaults are effectively unlimited."""
 
     suggestion: float = UNLIMITED_SECONDS
     """How long a suggestion waits for the model. After that, points are quasi-random until the model replies."""

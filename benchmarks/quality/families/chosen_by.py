@@ -7,27 +7,27 @@ from functools import partial
 import numpy as np
 
 from benchmarks.functions import Array
-from benchmarks.quality.families.family import Family, Member, centre, ellipsoid, rotation
+from benchmarks.quality.families.family import Family, Member, center, ellipsoid, rotation
 
 
 def peaks(d: int, rng: np.random.Generator) -> Member:
     """Many peaks with different heights, widths and directions."""
     count = int(rng.integers(8, 25))
     heights = np.concatenate([[1.0], rng.uniform(0.3, 0.95, count - 1)])
-    centres = np.vstack([centre(d, rng), rng.random((count - 1, d))])
+    centers = np.vstack([center(d, rng), rng.random((count - 1, d))])
     widths = np.exp(rng.uniform(np.log(0.05), np.log(0.25), (count, 1)) + rng.uniform(-0.5, 0.5, (count, d)))
     shapes = np.array([rotation(d, rng) / width[:, None] for width in widths])
 
     def evaluate(x: Array) -> float:
-        z = np.einsum("kij,kj->ki", shapes, x - centres)
+        z = np.einsum("kij,kj->ki", shapes, x - centers)
         return float(1.0 - (heights * np.exp(-0.5 * (z**2).sum(axis=1))).max())
 
-    return Member(evaluate, centres[0])
+    return Member(evaluate, centers[0])
 
 
 def rotated_rastrigin(d: int, rng: np.random.Generator) -> Member:
     """A bowl with a regular pattern of valleys, at an angle to the axes."""
-    middle, turn = centre(d, rng), rotation(d, rng) * rng.uniform(4.0, 9.0)
+    middle, turn = center(d, rng), rotation(d, rng) * rng.uniform(4.0, 9.0)
     height = rng.uniform(3.0, 10.0)
 
     def evaluate(x: Array) -> float:
@@ -42,7 +42,7 @@ rotated_ellipsoid = partial(ellipsoid, conditions=(1e2, 1e6))
 
 def steps(d: int, rng: np.random.Generator) -> Member:
     """A bowl of plateaus, at an angle to the axes."""
-    middle, turn = centre(d, rng), rotation(d, rng)
+    middle, turn = center(d, rng), rotation(d, rng)
     weights, count = 10.0 ** rng.uniform(0.0, 1.5, d), rng.integers(8, 25)
 
     def evaluate(x: Array) -> float:
@@ -53,7 +53,7 @@ def steps(d: int, rng: np.random.Generator) -> Member:
 
 def separable_sum(d: int, rng: np.random.Generator) -> Member:
     """A sum of functions of one axis each, with several valleys, and weights that differ by up to a factor of 30."""
-    middle, weights = centre(d, rng), 10.0 ** rng.uniform(-0.75, 0.75, d)
+    middle, weights = center(d, rng), 10.0 ** rng.uniform(-0.75, 0.75, d)
     heights, frequencies = rng.uniform(0.0, 0.15, (3, d)), rng.uniform(2.0, 9.0, (3, d))
 
     def evaluate(x: Array) -> float:
@@ -71,7 +71,7 @@ def interacting_choices(d: int, rng: np.random.Generator) -> Member:
     best = int(rng.integers(3)), int(rng.integers(4))
     depths[best] = 0.0
     middles, weights = rng.uniform(0.1, 0.9, (3, 4, inner)), 10.0 ** rng.uniform(0.0, 1.0, (3, 4, inner))
-    middles[best] = centre(inner, rng)
+    middles[best] = center(inner, rng)
 
     def evaluate(x: Array) -> float:
         pair = int(x[-2]), int(x[-1])

@@ -20,7 +20,7 @@ FLOOR = 1e-4
 """The floor of families without one of their own. Regrets below this share of the range, or below the noise, count as
 equal."""
 BORDER = 0.2
-"""Minimum distance of a minimiser from the faces of the cube."""
+"""Minimum distance of a minimizer from the faces of the cube."""
 
 OnCube = Callable[[Array], float]
 """x (d,) in the unit cube -> f(x), without noise."""
@@ -31,7 +31,7 @@ class Member:
     """A function of a family. Its minimum is known by construction."""
 
     evaluate: OnCube
-    minimiser: Array
+    minimizer: Array
     """(d,) a point of the cube where the minimum, 0, is attained."""
     choices: tuple[tuple[int, int], ...] = ()
     """(axis, choices) of the axes that are categories; their coordinates are the choices' indices."""
@@ -56,7 +56,7 @@ class FamilyInstance:
 
     def __post_init__(self) -> None:
         counts = dict(self.member.choices)
-        d = len(self.member.minimiser)
+        d = len(self.member.minimizer)
         object.__setattr__(self, "space", Space(tuple(_axis(axis, counts.get(axis)) for axis in range(d))))
         points = np.random.default_rng(0).random((RANGE_POINTS, d))
         for axis, count in counts.items():
@@ -109,8 +109,8 @@ def _axis(index: int, choices: int | None) -> Axis:
     return FloatAxis(name, 0.0, 1.0) if choices is None else ChoiceAxis(name, tuple(range(choices)))
 
 
-def centre(d: int, rng: np.random.Generator) -> Array:
-    """A random minimiser (d,), uniform in the cube except near its faces."""
+def center(d: int, rng: np.random.Generator) -> Array:
+    """A random minimizer (d,), uniform in the cube except near its faces."""
     return rng.uniform(BORDER, 1.0 - BORDER, d)
 
 
@@ -127,7 +127,7 @@ def log_uniform(low: float, high: float, rng: np.random.Generator) -> float:
 
 def ellipsoid(d: int, rng: np.random.Generator, conditions: tuple[float, float]) -> Member:
     """A valley at an angle to the axes, with a random condition number in this range."""
-    middle, turn = centre(d, rng), rotation(d, rng)
+    middle, turn = center(d, rng), rotation(d, rng)
     weights = log_uniform(*conditions, rng) ** np.linspace(0.0, 1.0, d)
 
     def evaluate(x: Array) -> float:
@@ -139,5 +139,5 @@ def ellipsoid(d: int, rng: np.random.Generator, conditions: tuple[float, float])
 def few_active(draw: Draw, active: int, d: int, rng: np.random.Generator) -> Member:
     """A member that depends on ``active`` of the d axes only."""
     axes, part, middle = rng.choice(d, active, replace=False), draw(active, rng), rng.random(d)
-    middle[axes] = part.minimiser
+    middle[axes] = part.minimizer
     return Member(lambda x: part.evaluate(x[axes]), middle)

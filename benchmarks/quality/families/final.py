@@ -7,15 +7,15 @@ from functools import partial
 import numpy as np
 
 from benchmarks.functions import Array
-from benchmarks.quality.families.family import Family, Member, centre, few_active, log_uniform, rotation
+from benchmarks.quality.families.family import Family, Member, center, few_active, log_uniform, rotation
 
-SCHWEFEL_MINIMISER, SCHWEFEL_MINIMUM = 420.96874635998194, -418.9828872724338
-"""The minimiser and the minimum of -x sin(sqrt(|x|)) over [-500, 500]."""
+SCHWEFEL_MINIMIZER, SCHWEFEL_MINIMUM = 420.96874635998194, -418.9828872724338
+"""The minimizer and the minimum of -x sin(sqrt(|x|)) over [-500, 500]."""
 
 
 def rotated_ackley(d: int, rng: np.random.Generator) -> Member:
     """A narrow funnel in a rough plain."""
-    middle, turn = centre(d, rng), rotation(d, rng) * rng.uniform(8.0, 30.0)
+    middle, turn = center(d, rng), rotation(d, rng) * rng.uniform(8.0, 30.0)
 
     def evaluate(x: Array) -> float:
         z = turn @ (x - middle)
@@ -27,7 +27,7 @@ def rotated_ackley(d: int, rng: np.random.Generator) -> Member:
 
 def rotated_griewank(d: int, rng: np.random.Generator) -> Member:
     """A bowl with many shallow valleys of unequal spacing."""
-    middle, turn = centre(d, rng), rotation(d, rng) * rng.uniform(15.0, 50.0)
+    middle, turn = center(d, rng), rotation(d, rng) * rng.uniform(15.0, 50.0)
     roots, width = np.sqrt(np.arange(1, d + 1)), rng.uniform(100.0, 1000.0)
 
     def evaluate(x: Array) -> float:
@@ -45,13 +45,13 @@ def schwefel(d: int, rng: np.random.Generator) -> Member:
         z = 1000.0 * np.where(mirrored, 1.0 - x, x) - 500.0
         return float(weights @ (-z * np.sin(np.sqrt(np.abs(z))) - SCHWEFEL_MINIMUM))
 
-    place = (SCHWEFEL_MINIMISER + 500.0) / 1000.0
+    place = (SCHWEFEL_MINIMIZER + 500.0) / 1000.0
     return Member(evaluate, np.where(mirrored, 1.0 - place, place))
 
 
 def bent_valley(d: int, rng: np.random.Generator) -> Member:
     """Rosenbrock's valley, at an angle to the axes, with condition numbers from 1e2 to 1e6."""
-    middle, turn = centre(d, rng), rotation(d, rng) * rng.uniform(2.0, 4.0)
+    middle, turn = center(d, rng), rotation(d, rng) * rng.uniform(2.0, 4.0)
     steepness = log_uniform(1e2, 1e6, rng) / 100.0
 
     def evaluate(x: Array) -> float:
@@ -63,7 +63,7 @@ def bent_valley(d: int, rng: np.random.Generator) -> Member:
 
 def sharp_ridge(d: int, rng: np.random.Generator) -> Member:
     """A ridge: steep and not smooth across, and nearly flat along it near the minimum."""
-    middle, turn = centre(d, rng), rotation(d, rng)
+    middle, turn = center(d, rng), rotation(d, rng)
     steepness = log_uniform(3.0, 30.0, rng)
 
     def evaluate(x: Array) -> float:

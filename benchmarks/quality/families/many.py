@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.functions import Array
-from benchmarks.quality.families.family import Draw, Family, Member, centre, ellipsoid, few_active
+from benchmarks.quality.families.family import Draw, Family, Member, center, ellipsoid, few_active
 from benchmarks.quality.families.smooth import bent_valley
 
 DIMENSIONS = (20, 50, 100)
@@ -20,7 +20,7 @@ ACTIVE = 6
 
 def ackley(d: int, rng: np.random.Generator) -> Member:
     """A funnel in a rough plain, along the axes."""
-    middle, scale = centre(d, rng), rng.uniform(10.0, 20.0)
+    middle, scale = center(d, rng), rng.uniform(10.0, 20.0)
 
     def evaluate(x: Array) -> float:
         z = scale * (x - middle)
@@ -32,7 +32,7 @@ def ackley(d: int, rng: np.random.Generator) -> Member:
 
 def levy(d: int, rng: np.random.Generator) -> Member:
     """Waves on a bowl, along the axes."""
-    middle, scale = centre(d, rng), rng.uniform(1.5, 3.5)
+    middle, scale = center(d, rng), rng.uniform(1.5, 3.5)
 
     def evaluate(x: Array) -> float:
         w = 1.0 + scale * (x - middle)

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.functions import Array
-from benchmarks.quality.families.family import Draw, Family, Member, centre, ellipsoid, rotation
+from benchmarks.quality.families.family import Draw, Family, Member, center, ellipsoid, rotation
 
 FLOOR = 1e-12
 BUDGET = {2: 50, 3: 75, 5: 125, 10: 500}
@@ -16,7 +16,7 @@ BUDGET = {2: 50, 3: 75, 5: 125, 10: 500}
 
 def bent_valley(d: int, rng: np.random.Generator, scales: tuple[float, float] = (3.0, 5.0)) -> Member:
     """Rosenbrock's function, at an angle to the axes, over a cube with a random width in this range."""
-    middle, turn = centre(d, rng), rotation(d, rng) * rng.uniform(*scales)
+    middle, turn = center(d, rng), rotation(d, rng) * rng.uniform(*scales)
 
     def evaluate(x: Array) -> float:
         z = turn @ (x - middle) + 1.0
@@ -27,7 +27,7 @@ def bent_valley(d: int, rng: np.random.Generator, scales: tuple[float, float] = 
 
 def sharp_ridge(d: int, rng: np.random.Generator) -> Member:
     """A ridge with a kink along it, at an angle to the axes."""
-    middle, turn = centre(d, rng), rotation(d, rng) * rng.uniform(3.0, 8.0)
+    middle, turn = center(d, rng), rotation(d, rng) * rng.uniform(3.0, 8.0)
 
     def evaluate(x: Array) -> float:
         z = turn @ (x - middle)
@@ -38,7 +38,7 @@ def sharp_ridge(d: int, rng: np.random.Generator) -> Member:
 
 def flat_valley(d: int, rng: np.random.Generator) -> Member:
     """A sum of powers from 2 to 6, at an angle to the axes."""
-    middle, turn = centre(d, rng), rotation(d, rng) * rng.uniform(1.0, 3.0)
+    middle, turn = center(d, rng), rotation(d, rng) * rng.uniform(1.0, 3.0)
     powers = np.linspace(2.0, 6.0, d)
 
     def evaluate(x: Array) -> float:

@@ -10,7 +10,7 @@ Parameters = Mapping[str, Any]
 
 
 class Method(ABC):
-    """The optimiser of one run, which minimises. ``ask`` and ``tell`` are called in turn."""
+    """The optimizer of one run, which minimizes. ``ask`` and ``tell`` are called in turn."""
 
     @abstractmethod
     def ask(self) -> Parameters:

@@ -50,7 +50,7 @@ class BaybeCampaign(Method):
     def ask(self) -> Parameters:
         """The recommended point."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of fits that were repeated
+            warnings.simplefilter("ignore")  # warnings of fits that were repeated
             row = self._campaign.recommend(batch_size=1).iloc[0]
         self._row = row
         at = [self._positions.get((name, row[name]), row[name]) if name in row else 0.5 for name in self._names]

@@ -25,7 +25,7 @@ from benchmarks.quality.methods.base import Method, Parameters
 
 
 class BotorchGP(Method):
-    """Twice as many Sobol points as axes, then one fit and one maximised acquisition per point; in the unit cube."""
+    """Twice as many Sobol points as axes, then one fit and one maximized acquisition per point; in the unit cube."""
 
     def __init__(self, space: Space, seed: int) -> None:
         torch.manual_seed(seed)
@@ -41,9 +41,9 @@ class BotorchGP(Method):
         self._values: list[float] = []
 
     def ask(self) -> Parameters:
-        """A Sobol point, or the acquisition's maximiser."""
+        """A Sobol point, or the acquisition's maximizer."""
         n = len(self._values)
-        point = self._initial[n] if n < len(self._initial) else self._maximiser()
+        point = self._initial[n] if n < len(self._initial) else self._maximizer()
         return self._space.decode(np.clip(point.numpy(), 0.0, 1.0))
 
     def tell(self, parameters: Parameters, value: float) -> None:
@@ -51,11 +51,11 @@ class BotorchGP(Method):
         self._points.append(self._space.encode(parameters).tolist())
         self._values.append(-value)
 
-    def _maximiser(self) -> torch.Tensor:
+    def _maximizer(self) -> torch.Tensor:
         X = torch.tensor(self._points, dtype=torch.float64)
         y = torch.tensor(self._values, dtype=torch.float64)[:, None]
         with warnings.catch_warnings():
-            # from fits that were repeated; only their final result matters
+            # Warnings of fits that were repeated; only their final result matters.
             warnings.simplefilter("ignore")
             if self._categorical:
                 model = MixedSingleTaskGP(X, y, cat_dims=[*self._categorical], outcome_transform=Standardize(m=1))

@@ -11,7 +11,8 @@ from adabkb_service.engine.space import Space
 from benchmarks.functions import Array
 from benchmarks.quality.methods.base import Method, Parameters
 
-# Never reached: the budget ends the run. The tolerances are off, as the defaults stop at once in many dimensions.
+# Never reached: the budget ends the run. The tolerances are off, because, with the defaults, DIRECT stops at once in
+# many dimensions.
 MAX_EVALUATIONS = 20_000
 
 
@@ -20,7 +21,7 @@ class _Closed(Exception):
 
 
 class Direct(Method):
-    """DIRECT on the unit cube; on a mixed space it may ask for the same parameters again."""
+    """DIRECT on the unit cube. In a space with integers or categories, it may request the same parameters again."""
 
     def __init__(self, space: Space, seed: int) -> None:
         del seed  # it is deterministic

@@ -13,7 +13,7 @@ from benchmarks.quality.methods.base import Method, Parameters
 
 
 class Policy(Method):
-    """A policy module as a study runs it, with its default constants; results enter negated, as larger is better.
+    """A policy module as a study runs it, with its default constants. Values are negated, since the engine maximizes.
 
     With several workers, that many points are pending at any time, and the next result is that of a random one of them.
     """

@@ -55,7 +55,7 @@ class Smac(Method):
         self._smac.tell(self._trial, TrialValue(cost=value))
 
     def close(self) -> None:
-        """Remove its files."""
+        """Remove the files that SMAC3 wrote."""
         self._folder.cleanup()
 
 

@@ -121,17 +121,17 @@ class Turbo(Method):
         best: Array = candidates[fit.path(candidates, self._rng).argmin()]
         return best
 
-    def _candidates(self, centre: Array, lengthscales: Array) -> Array:
-        d = len(centre)
+    def _candidates(self, center: Array, lengthscales: Array) -> Array:
+        d = len(center)
         weights = lengthscales / np.exp(np.log(lengthscales).mean())
-        low = np.clip(centre - weights * self._length / 2.0, 0.0, 1.0)
-        high = np.clip(centre + weights * self._length / 2.0, 0.0, 1.0)
+        low = np.clip(center - weights * self._length / 2.0, 0.0, 1.0)
+        high = np.clip(center + weights * self._length / 2.0, 0.0, 1.0)
         count = min(100 * d, MAX_CANDIDATES)
         inside = low + (high - low) * qmc.Sobol(d, rng=self._rng).random(2 ** math.ceil(math.log2(count)))[:count]
         changed = self._rng.random((count, d)) <= min(MAX_CHANGED / d, 1.0)
         idle = np.flatnonzero(~changed.any(axis=1))
         changed[idle, self._rng.integers(d, size=len(idle))] = True
-        return np.where(changed, inside, centre)
+        return np.where(changed, inside, center)
 
     def _fitted(self, points: Array, values: Array) -> Fit:
         d = points.shape[1]

@@ -53,7 +53,7 @@ class Emulated:
 
 @lru_cache(maxsize=4)
 def emulated(file: str, *, maximized: bool) -> Emulated:
-    """The emulator of a table, with the sign for minimisation."""
+    """The emulator of a table, with the sign for minimization."""
     rows = table(file)
     columns = [np.array(column) for column in rows.columns]
     X = np.column_stack([(column - column.min()) / np.ptp(column) for column in columns])

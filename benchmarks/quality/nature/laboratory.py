@@ -105,9 +105,9 @@ class Laboratory:
         )
         logs = main + rng.normal(0.0, 0.2, prod(self.categories))
         shifts = [rng.normal(0.0, 0.08, (count, self.floats)) for count in self.categories]
-        centre = rng.uniform(BORDER, 1.0 - BORDER, self.floats)
+        center = rng.uniform(BORDER, 1.0 - BORDER, self.floats)
         optima = np.array(
-            [centre + sum(shift[level] for shift, level in zip(shifts, each, strict=True)) for each in combinations]
+            [center + sum(shift[level] for shift, level in zip(shifts, each, strict=True)) for each in combinations]
         )
         widths = rng.uniform(0.2, 0.5, self.floats)
         return LaboratoryInstance(self.categories, np.exp(logs - logs.max()), np.clip(optima, 0.05, 0.95), widths)

@@ -152,7 +152,7 @@ class Measured:
         return max(self.regret(row) / (median - best), FLOOR)
 
     def regret(self, row: int) -> float:
-        """The difference of the mean measurement from that of the best row."""
+        """The difference between the mean measurement of a row and that of the best row."""
         return float(self._means[row]) - self._ends[0]
 
     @cached_property

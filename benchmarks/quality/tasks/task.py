@@ -18,7 +18,7 @@ from benchmarks.quality.tasks.data import Loader, Part, Split, split
 Build = Callable[[Mapping[str, Any], int], Any]
 """(parameters, seed) -> an unfitted scikit-learn model."""
 Loss = Callable[[Any, Part, Part], float]
-"""(fitted model, rows, training rows) -> loss to minimise."""
+"""(fitted model, rows, training rows) -> loss to minimize."""
 
 
 def error_rate(model: Any, rows: Part, training: Part) -> float:
@@ -51,7 +51,7 @@ class TaskInstance:
     noise_std: float = 0.0
 
     def evaluate(self, parameters: Mapping[str, Any]) -> Outcome:
-        """Train once; validation loss and test loss."""
+        """Train once, and return the validation loss and the test loss."""
         training = self.rows.training
         with warnings.catch_warnings():
             # The training time is a parameter, so models need not converge.

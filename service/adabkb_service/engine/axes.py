@@ -204,7 +204,7 @@ class StepAxis:
 
 
 def _decimal(value: float) -> Decimal:
-    """The number exactly as it is written in decimal."""
+    """A float as the decimal number that Python prints for it."""
     return Decimal(repr(float(value)))
 
 

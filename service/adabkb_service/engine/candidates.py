@@ -1,8 +1,8 @@
-"""Fixed candidate points for the systems without a tree: a grid (GP-UCB, BKB), or random points (Random-BKB).
+"""Fixed candidate points for the algorithms without a tree: a grid (GP-UCB, BKB), or random points (Random-BKB).
 
-The point with the largest index (the bound or another criterion) is suggested; in a tie, the first one. Far from all
-results, the index is constant. If points were ordered by coordinates, suggestions would fill the space row by row.
-Therefore, the order is random.
+The algorithm suggests the candidate with the largest upper confidence bound (or expected improvement); in a tie, the
+first one. Far from all results, these values are constant. If the candidates were ordered by coordinates, suggestions
+would fill the space row by row. Therefore, the order of a grid is random.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def fixed_points(space: Space, seed: int, grid: int | None, sample: int | None) 
         sample: number of points to draw uniformly, from the grid if there is one, else from the unit cube.
 
     Returns:
-        Distinct positions in the unit cube, shape (P, d). P is less than ``sample`` if a point was drawn twice.
+        Distinct positions in the unit cube, shape (P, d). P is less than ``sample`` if points were drawn repeatedly.
     """
     if sample is not None:
         drawn = uniforms(seed, STEP, sample * space.dimension).reshape(sample, space.dimension)

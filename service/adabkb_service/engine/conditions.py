@@ -37,15 +37,13 @@ class Condition:
 
 
 Needs = Mapping[str, frozenset[int]]
-"""Requirements for a parameter to be active: ancestor -> indices of its allowed values. An ancestor comes after its own
-ancestors."""
+"""Requirements for a parameter to be active: ancestor -> indices of the values that the ancestor must have. Each
+ancestor comes after its own ancestors."""
 
 
 def needs_of(axes: Iterable[Axis], conditions: Iterable[Condition]) -> dict[str, Needs]:
-    """The requirements of each conditional parameter. A fixed parent satisfies its condition and is left out.
-
-    An empty set of values means that the parameter is never active.
-    """
+    """The requirements of each conditional parameter. Fixed parents are left out, since they satisfy their conditions.
+    An empty set of values means that the parameter is never active."""
     by_name = {axis.name: axis for axis in axes}
     by_parameter: dict[str, list[Condition]] = {}
     for condition in conditions:
@@ -163,8 +161,8 @@ class Activity:
         return found
 
     def untried(self, positions: Array) -> Callable[[Array], bool] | None:
-        """A predicate: whether a point, (d,), is in a branch that contains none of the positions (k, d). None if there
-        is no such branch."""
+        """A function that returns whether a point, (d,), is in a branch without any of the positions (k, d). None if
+        every branch has some of them."""
         if not self.needs:
             return None
         tried = [set(column.tolist()) - {-1} for column in self.branches(positions).T]
@@ -217,10 +215,10 @@ class Activity:
         are too many.
 
         Args:
-            allowed: indices of the possible values, for the axes that cannot have every value.
+            allowed: axis -> indices of its possible values, for the axes that cannot have every value.
             first: the initial value.
-            step: returns the value with one more active axis. Its second argument is how many values of this axis leave
-                the same other axes active.
+            step: returns the value with one more active axis. Its second argument is the number of values of this axis
+                that leave the same other axes active.
             merge: combines the results for different values of an axis.
         """
         states: dict[frozenset[int], T] = {frozenset(): first}

@@ -1,9 +1,9 @@
 """The confidence width beta_t of the posterior, in four forms.
 
-The paper has two factors of the first term: 2 lambda^2 sqrt(.) in the theorem, and 2 lambda sqrt(.) in its proof. The
-paper on BKB, from which the theorem is derived, has 2 xi sqrt(.) with lambda = xi^2. The form ``theory`` uses BKB's
-factor. The form ``authors`` reproduces the authors' code. The form ``igp`` is the width of GP-ThreDS for the exact
-posterior. The fourth form is a constant.
+The Ada-BKB paper contradicts itself about the first term: it is 2 lambda^2 sqrt(.) in the theorem, and 2 lambda sqrt(.)
+in the proof. In the paper on BKB, from which the theorem is derived, it is 2 xi sqrt(.) with lambda = xi^2. The form
+``theory`` uses BKB's factor. The form ``authors`` reproduces the code of Ada-BKB's authors. The form ``igp`` is the
+width of GP-ThreDS for the exact posterior. The fourth form is a constant.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def width(
     delta: float,
     epsilon: float,
 ) -> float:
-    """beta_t, in model output units per unit of the standard deviation divided by sqrt(lambda).
+    """beta_t, in model output units. It multiplies the standard deviation divided by sqrt(lambda).
 
     theory   2 xi sqrt(a ln(t) D + ln(1/delta)) + (1 + 1/sqrt(1 - eps)) sqrt(lambda) F,  a = (1 + eps)/(1 - eps)
              (paper, Theorem 1, with BKB's factor 2 xi, for a kernel with k(x, x) = 1)

@@ -45,15 +45,15 @@ def cover(
     compared: Callable[[Array, Array], tuple[Bools, Bools]],
     size: int,
 ) -> Cover:
-    """The cover of a box.
+    """Cover the feasible points of a box.
 
     Args:
         low: (d,) lower corner.
         high: (d,) upper corner.
-        cuts: gets the corners of boxes, (k, d) each. Returns where to cut along each axis, (k, d), and the widths, (k,
-            d). The widest side of a box is cut, unless its width is 0.
-        compared: gets the corners of boxes, (k, d) each. Returns whether each may contain feasible points, (k,) (False
-            is a proof), and whether all its points are feasible, (k,).
+        cuts: gets the corners of boxes, (k, d) each. Returns where to cut along each axis, (k, d), and the widths,
+            (k, d). The widest side of a box is cut, unless its width is 0.
+        compared: gets the corners of boxes, (k, d) each. Returns, (k,) each, whether a box may contain feasible points
+            (False is a proof), and whether all its points are feasible.
         size: the size of the constraints, which is the cost of ``compared`` per box.
     """
     lows, highs, work = low[None], high[None], 0

@@ -71,28 +71,29 @@ def _circles(whens: Mapping[str, When]) -> Iterator[ConditionProblem]:
     done: set[str] = set()
     for name in whens:
         if circle := _circle(name, whens, done):
-            way = " needs ".join(map(brief, circle))
-            yield name, (), f"is circular ({way}); remove one of these conditions"
+            path = " needs ".join(map(brief, circle))
+            yield name, (), f"is circular ({path}); remove one of these conditions"
             done.update(circle)
 
 
 def _circle(start: str, whens: Mapping[str, When], done: set[str]) -> list[str] | None:
     """A path from a parameter to itself that avoids the parameters in ``done``; None if there is none."""
-    ways = [[start]]
+    paths = [[start]]
     seen: set[str] = set()
-    while ways:
-        way = ways.pop()
-        for parent in whens.get(way[-1], ()):
+    while paths:
+        path = paths.pop()
+        for parent in whens.get(path[-1], ()):
             if parent == start:
-                return [*way, parent]
+                return [*path, parent]
             if parent not in seen | done:
                 seen.add(parent)
-                ways.append([*way, parent])
+                paths.append([*path, parent])
     return None
 
 
 def _never_active(parameters: Sequence[Axis | Fixed], whens: Mapping[str, When]) -> Iterator[ConditionProblem]:
-    """Errors for parameters whose own conditions and those of their ancestors exclude each other."""
+    """Errors for parameters that can never be active, since their conditions and those of their ancestors exclude each
+    other."""
     axes = [each for each in parameters if not isinstance(each, Fixed)]
     for name, needs in needs_of(axes, conditions(whens)).items():
         for ancestor, values in needs.items():

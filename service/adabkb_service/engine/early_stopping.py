@@ -1,8 +1,9 @@
 """Early stopping: rules that end trials before their last step, based on their intermediate values.
 
-A rule compares a trial with others at *marks*, so no decision needs the whole curves of other trials: the asha rule has
-one mark per rung, the median rule one per step, and the patience rule, which considers only the trial itself, none.
-Each decision is a pure function of the trial's own curve and of the values that others reported at the mark.
+A rule compares a trial with others only at certain steps, its *marks*. So no decision needs the whole curves of other
+trials. The asha rule has a mark at each rung, and the median rule at each step. The patience rule has none, since it
+considers only the trial itself. Each decision is a pure function of the trial's own curve, and of the values that the
+others reported at the mark.
 
 Sources: median rule: Golovin et al., Google Vizier (2017), section 3.2.2, with values at the same step as in Optuna's
 MedianPruner; asha: Li et al., A System for Massively Parallel Hyperparameter Tuning (2020), in its stopping variant.
@@ -22,7 +23,7 @@ final value."""
 
 
 class Curve(TypedDict):
-    """Summary of the reports of a trial, or of its attempt."""
+    """Summary of the values that a trial, or one attempt of it, has reported."""
 
     reports: int
     step: int
@@ -39,7 +40,7 @@ class Curve(TypedDict):
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of early stopping. The fields after ``metric`` belong to single rules, and the others ignore them."""
+    """A rule of early stopping. Each of the fields after ``metric`` is used by some of the rules only."""
 
     rule: Literal["median", "asha", "patience"]
     max_steps: int
@@ -88,19 +89,19 @@ class Rule:
         """
         if self.rule == "patience":
             since = curve["step"] - curve["gain_step"]
-            told = f"Its value has not improved for {since} steps, since step {curve['gain_step']}."
-            return told if since >= self.no_gain_for else None
+            reason = f"Its value has not improved for {since} steps, since step {curve['gain_step']}."
+            return reason if since >= self.no_gain_for else None
         if len(others) < self.after_trials:
             return None
         if self.rule == "median":
             middle = median(others)
-            told = f"Its best value up to step {curve['step']}, {curve['best']:.6g}, is worse than {middle:.6g}, the "
-            told += f"median of {len(others)} other trials at that step."
-            return told if self.sign * curve["best"] < self.sign * middle else None
+            reason = f"Its best value up to step {curve['step']}, {curve['best']:.6g}, is worse than {middle:.6g}, the "
+            reason += f"median of {len(others)} other trials at that step."
+            return reason if self.sign * curve["best"] < self.sign * middle else None
         better = sum(self.sign * value > self.sign * curve["value"] for value in others)
         places = max((len(others) + 1) // self.eta, 1)
-        told = f"At step {curve['step']} it has place {better + 1} of {len(others) + 1} trials, of which the best "
-        return f"{told}{places} continue." if better >= places else None
+        reason = f"At step {curve['step']} it has place {better + 1} of {len(others) + 1} trials, of which the best "
+        return f"{reason}{places} continue." if better >= places else None
 
 
 def extended(curve: Curve | None, step: int, value: float, sign: float, min_gain: float = 0.0) -> Curve:

@@ -12,14 +12,14 @@ from adabkb_service.engine.space import Fixed, Space
 
 @dataclass(frozen=True)
 class EditedSpace(Space):
-    """A space with stored points of earlier versions."""
+    """The current version of a space, for points that were stored under earlier versions."""
 
     defaults: Mapping[str, Value] = field(default_factory=dict, hash=False)
     """Parameter -> its value at points that were stored without it."""
 
     def present(self, parameters: dict[str, Any]) -> dict[str, Any] | None:
-        """As in ``Space``: fills in defaults, and returns None for a point outside this version. A point between the
-        steps of a parameter counts as inside."""
+        """A stored point with defaults for the parameters that it lacks, and with the current constants; None if it
+        lies outside this version. Values between the steps of a parameter are allowed."""
         point = self.completed(parameters)
         if self.problems(point, is_measured=True) or not self.admits(point):
             return None

@@ -64,9 +64,9 @@ def exclusions(space: Space) -> dict[int, str]:
 
 @lru_cache(32)
 def conflict(feasible: Feasible) -> tuple[int, ...] | None:
-    """Indices of conflicting constraints: no feasible point is found with all of them, but without any single one
-    of them, some are found. None if a point satisfies all constraints. The set may not be minimal if the constraints
-    are long."""
+    """Indices of conflicting constraints; None if a point satisfies all constraints. No point is found that satisfies
+    all of the conflicting ones, but without any one of them, some are found. If constraints are long, the set may not
+    be minimal."""
     if len(feasible.anchors):
         return None
     needed, work = list(range(len(feasible.space.constraints))), 0
@@ -82,7 +82,7 @@ def conflict(feasible: Feasible) -> tuple[int, ...] | None:
 
 
 def _is_proved(feasible: Feasible, indices: tuple[int, ...]) -> bool:
-    """Whether it is proved that no point satisfies these constraints together."""
+    """Whether it is proved that no point satisfies all constraints with these indices."""
     return _only(feasible, list(indices)).is_empty
 
 

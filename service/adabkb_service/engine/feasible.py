@@ -50,12 +50,12 @@ ROWS_AT_ONCE = 8192
 EXACT_WORK = 2_000_000
 """Limit on the number of exact checks, times the size of the constraints."""
 SALT = 1 << 60
-"""Combined with the seed (XOR), since the search uses the same seeds and steps, and its random numbers must differ from
-these."""
+"""Combined with the seed (XOR), so that these random numbers differ from those of the search, which uses the same seeds
+and steps."""
 SALT_OF_MIXTURES = 1 << 61
 """Combined with the seed (XOR) for the random numbers of mixtures."""
 SECTIONS = 16
-"""The number of sections of a segment that are evaluated together, to find the boundary of the feasible set."""
+"""To find the boundary of the feasible set, a segment is divided into this many sections in each round."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Feasible:
 
     @cached_property
     def tables(self) -> dict[int, Table]:
-        """Axis index of each free catalogue -> its table, with only the rows on offer that may be feasible."""
+        """Axis index of each free catalogue -> its table, which offers only the rows that may be feasible."""
         return {k: self._table(k, axis) for k, axis in self._catalogues}
 
     @cached_property
@@ -107,7 +107,7 @@ class Feasible:
         return axis.table if found.sum() == len(rows) else axis.table.offering(found)
 
     def moved(self, positions: Array) -> Array:
-        """Positions (k, d), moved into the slice, to the nearest mixtures and, on axes with at most
+        """Positions (k, d), moved into the slice and to the nearest mixtures; along axes with at most
         ``magnitudes.LISTED`` values, to the nearest value."""
         found = self._at_values(positions)
         for mixture in self.mixtures:
@@ -128,8 +128,8 @@ class Feasible:
         return found
 
     def slack(self, positions: Array) -> Array:
-        """(k, m) slack of positions (k, d) in each of the m numeric constraints: negative if it is violated, infinite
-        if it does not depend on numbers there."""
+        """(k, m) slack of positions (k, d) in each of the m numeric constraints: negative where the constraint is
+        violated, infinite where it does not depend on numbers."""
         columns, found = self._columns(positions), np.empty((len(positions), len(self._of_numbers)))
         for column, constraint in enumerate(self._of_numbers):
             found[:, column] = constraint.slack(columns)
@@ -219,7 +219,7 @@ class Feasible:
 
     @cached_property
     def anchors(self) -> Array:
-        """(a, d) exactly feasible points: ``ANCHORS``, or one more, if that many are found; empty if none is found."""
+        """(a, d) exactly feasible points, at most ``ANCHORS`` + 1; empty if none is found."""
         if self._has_nothing:
             return np.zeros((0, self.space.dimension))
         if self.is_listed:
@@ -419,7 +419,7 @@ class Feasible:
 
     @cached_property
     def _named(self) -> dict[str, int]:
-        """Axes named in constraints -> their index."""
+        """Name -> index of the axes on which constraints depend."""
         named = {name for constraint in self._constraints for name in constraint.names}
         named |= {name for constraint in self._constraints for name, _ in constraint.where}
         return {axis.name: k for k, axis in enumerate(self.space.axes) if axis.name in named}

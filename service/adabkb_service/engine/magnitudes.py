@@ -50,7 +50,8 @@ def magnitudes(axis: Axis, positions: Array) -> Array:
 
 
 def hull(axis: Axis, lows: Array, highs: Array) -> tuple[Array, Array]:
-    """The smallest and the largest number, (k,) each, between positions (k,) and (k,) of an axis."""
+    """The smallest and the largest number, (k,) each, between positions ``lows`` and ``highs`` of an axis, (k,)
+    each."""
     if not isinstance(axis, ChoiceAxis):
         return magnitudes(axis, lows), magnitudes(axis, highs)
     numbers = _numbers(axis)
@@ -73,9 +74,9 @@ def bins(axis: DiscreteAxis, positions: Array) -> Ints:
 
 
 def bins_between(axis: DiscreteAxis, lows: Array, highs: Array) -> tuple[Ints, Ints]:
-    """(k,) each: the first and the last bin whose values may lie in intervals between positions (k,) and (k,). Values
-    lie in the middle of their bins, so an interval that reaches less than a ``QUARTER`` of a bin into a bin does not
-    contain its value. For each interval, there is at least one bin."""
+    """(k,) each: the first and the last bin whose values may lie between positions ``lows`` and ``highs``, (k,) each.
+    Values lie in the middle of their bins, so an interval that covers less than a ``QUARTER`` of a bin at its end does
+    not contain the bin's value. For each interval, there is at least one bin."""
     first = _clipped(axis, np.floor(_widths(axis, lows) + QUARTER))
     return first, np.maximum(first, _clipped(axis, np.ceil(_widths(axis, highs) - QUARTER) - 1.0))
 

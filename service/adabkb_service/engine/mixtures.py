@@ -1,7 +1,7 @@
 """Mixtures: parameters that are shares of a whole, such as the components of a formula.
 
-The share of an absent component is 0. The check has a tolerance, since shares that were weighed or computed sum to the
-total only up to rounding.
+A set of shares that satisfies the declared limits is also called a mixture. The share of an absent component is 0. The
+check has a tolerance, since shares that were weighed or computed sum to the total only up to rounding.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from adabkb_service.engine.wording import brief, listed
 
 TOLERANCE = 1e-6
-"""Tolerance, as a share of the total. The sum may deviate from the total by this, a share may be smaller than ``least``
-by this, and a share up to this counts as 0."""
+"""Tolerance, as a fraction of the total. The sum may deviate from the total by this, a share may be smaller than
+``least`` by this, and a share up to this counts as 0."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Mixture:
     at_most: int | None = None
     """The maximum number of shares above 0; None for all of them."""
     least: float = 0.0
-    """Smallest share that is not 0."""
+    """The minimum of each share that is not 0."""
 
     @property
     def slack(self) -> float:

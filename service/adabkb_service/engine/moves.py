@@ -37,7 +37,8 @@ class Suggestion(Generic[S]):
     """Depth of this cell; 0 without a cell."""
     cells: Cells
     capped: bool
-    """Whether a limit ended the choice of the cell: on the cuts of one suggestion, or on the size of the tree."""
+    """Whether a limit ended the choice of the cell: the maximum number of cuts for one suggestion, or of cells in the
+    tree."""
     phase: Phase = "search"
     trust: Mapping[str, float] = field(default_factory=dict)
     """Older study -> its weight in the model; with several objectives, the mean of its weights. Empty if none is

@@ -30,8 +30,8 @@ class Older:
     """The objective that they measure; None with a single objective."""
 
     def moved(self, before: Space, after: Space) -> Older | None:
-        """Return the results in an edited space: along the axes that are still shared, and without the points outside
-        of them; None if nothing is left."""
+        """Return the results in an edited space, along the axes that are still shared. Points outside the ranges of
+        these axes are left out. None if nothing is left."""
         index = {axis.name: k for k, axis in enumerate(after.axes)}
         kept = [
             (column, k, index[before.axes[k].name])
@@ -57,8 +57,8 @@ def holds(axis: Axis, value: Any) -> bool:
 
 
 def chosen(results: Array, count: int) -> list[int]:
-    """Return the indices of the results, (n,), to keep, in increasing order: the best ones, and as many others, evenly
-    spaced among the rest. At most ``count`` are kept."""
+    """Return the indices of at most ``count`` results, (n,), to keep, in increasing order. Half of them are the best
+    results; the others are evenly spaced among the rest."""
     if len(results) <= count:
         return list(range(len(results)))
     order = np.argsort(-results, kind="stable")

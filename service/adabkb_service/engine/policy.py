@@ -1,7 +1,7 @@
-"""The interface between the service and the systems that decide where to evaluate.
+"""The interface between the service and the algorithms that decide where to evaluate.
 
-A system is a subclass of ``Policy``; a study's definition names it. States are immutable, and opaque outside the
-system. Positions are in the unit cube, and larger results are better.
+An algorithm is a subclass of ``Policy``; a study's definition names it. States are immutable, and opaque outside the
+algorithm. Positions are in the unit cube, and larger results are better.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ S = TypeVar("S")
 
 
 class Policy(ABC, Generic[C, S]):
-    """A system with configurations of type C and states of type S."""
+    """An algorithm with configurations of type C and states of type S."""
 
     @abstractmethod
     def start(self, space: Space, config: C, seed: int) -> S:
@@ -48,7 +48,7 @@ class Policy(ABC, Generic[C, S]):
 
         Args:
             space, config, seed: those of the study.
-            record: all results that count, in log order.
+            record: the results that the model uses, in log order.
             cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty
                 before the first suggestion.
             dictionary: as returned by ``dictionary``.
@@ -59,14 +59,14 @@ class Policy(ABC, Generic[C, S]):
     def suggestions(
         self, state: S, pending: Array, failed: Array | None = None, replaced: Array | None = None
     ) -> Iterator[Suggestion[S]]:
-        """Points to evaluate, in order. Each is pending when the next one is decided on.
+        """Points to evaluate, in order. Each counts as pending when the next one is chosen.
 
         Args:
             state: the state of the study.
             pending: (k, d) cube positions of issued points that have no result yet.
             failed: (f, d) cube positions of points that could not be evaluated.
-            replaced: (m, d) cube positions of issued points instead of which a worker evaluated another point. A system
-                that repeats points may suggest them again.
+            replaced: (m, d) cube positions of issued points in place of which a worker evaluated another point. An
+                algorithm that repeats points may suggest them again.
 
         Returns:
             The points. The iterator ends when no point is left.
@@ -115,8 +115,9 @@ class Policy(ABC, Generic[C, S]):
         """
 
     def prepare(self, state: S) -> S:
-        """The same state, with work done in advance for the next ``observe``. If ``learns_next``, this call learns
-        hyperparameters, and another one does the rest. All later answers are the same as without these calls."""
+        """The same state, with work done in advance for the next ``observe``. If ``learns_next`` is true, this call
+        only learns hyperparameters, and another call does the rest. All later answers are the same as without these
+        calls."""
         return state
 
     def learns_next(self, state: S) -> bool:  # noqa: ARG002
@@ -135,7 +136,7 @@ class Policy(ABC, Generic[C, S]):
 
         Args:
             state: the state before the correction.
-            record: the results that count now, in log order.
+            record: the results that the model uses after it, in log order.
             cells: as for ``restore``. Expanded cells stay expanded, since the points of their children were issued.
 
         Raises:
@@ -148,7 +149,7 @@ class Policy(ABC, Generic[C, S]):
         Args:
             state: the state before the edit.
             space, config: those after the edit.
-            record: the results that count in the new space, in log order.
+            record: the results in the new space, in log order.
 
         Raises:
             NotImplementedError: by default.
@@ -182,7 +183,7 @@ class Policy(ABC, Generic[C, S]):
             state: the state of the study.
             issued: (k, d) cube positions of issued points without a result.
             within: the slice; None for the whole space.
-            failed: (f, d) positions of those that could not be evaluated.
+            failed: (f, d) cube positions of the issued points that could not be evaluated.
         """
         return False
 
@@ -195,7 +196,7 @@ class Policy(ABC, Generic[C, S]):
         """The posterior at cube positions (k, d), given only the results: pending points are ignored."""
 
     def mean(self, state: S, points: Array) -> Array:
-        """Only the mean of ``predict``, (k,), for systems where that is cheaper."""
+        """Only the mean of ``predict``, (k,), for algorithms where that is cheaper."""
         return self.predict(state, points).mean
 
     def left_out(self, state: S) -> LeftOut | None:  # noqa: ARG002
@@ -204,8 +205,8 @@ class Policy(ABC, Generic[C, S]):
         return None
 
     def judged(self, state: S) -> Judged | None:
-        """How probable each result is, given the others. With many results, which take long to judge, the latest ones
-        may be missing; which ones depends only on the state. By default those of ``left_out``."""
+        """How probable each result is, given the others; by default the values of ``left_out``. If there are many
+        results, the latest ones may be missing, since a judgment takes long. Which ones depends only on the state."""
         return self.left_out(state)
 
     def finish_probability(
@@ -238,8 +239,8 @@ class Policy(ABC, Generic[C, S]):
     def recommend(self, state: S, feasible: float = FEASIBLE) -> Recommendation | None:
         """The evaluated point with the best posterior mean; None before the first result. If metrics have bounds, only
         points that satisfy them with at least the probability ``feasible`` are candidates or, if there are none, the
-        point with the largest probability. With several objectives, the result on the front whose least good objective
-        is best, where each objective is relative to its range."""
+        point with the largest probability. With several objectives, the result on the front that maximizes the smallest
+        of its objectives, each scaled to its range."""
 
     def recommend_within(self, state: S, within: Slice, feasible: float = FEASIBLE) -> Recommendation | None:
         """The point of a slice with the best posterior mean, which need not have been evaluated; None before the first
@@ -268,8 +269,8 @@ class Policy(ABC, Generic[C, S]):
         raise NotImplementedError(f"{type(self).__name__} has no baseline")
 
     def front(self, state: S, feasible: float = FEASIBLE, within: Slice | None = None) -> Front:
-        """The Pareto front of a study with several objectives; ``feasible`` as in ``recommend``. With a slice, the
-        points of the model are the evaluated ones moved into it.
+        """The Pareto front of a study with several objectives; ``feasible`` as in ``recommend``. With a slice,
+        ``Front.points`` are evaluated points moved into it.
 
         Raises:
             NotImplementedError: by default.
@@ -282,7 +283,7 @@ class Policy(ABC, Generic[C, S]):
         return None
 
     def of_metric(self, state: S, index: int) -> S:
-        """The state of a metric's model. ``index`` is that of the metric in the configuration.
+        """The state of a metric's model, given the index of the metric in the configuration.
 
         Raises:
             NotImplementedError: by default.
@@ -294,6 +295,6 @@ class Policy(ABC, Generic[C, S]):
         """The corners and the centroid of a cell, from its key."""
 
     def cell_indices(self, state: S, keys: Sequence[str]) -> Array:  # noqa: ARG002
-        """(k,) this system's upper bound on the objective in each cell, in the user's units; NaN for cells without one.
-        By default NaN for all."""
+        """(k,) the algorithm's upper bound on the objective in each cell, in the user's units; NaN for cells without
+        one. By default NaN for all."""
         return np.full(len(keys), np.nan)

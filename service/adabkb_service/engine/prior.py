@@ -72,8 +72,7 @@ class Weighted:
     count: int
     """The number of choices of the axis."""
     given: tuple[tuple[int, float], ...]
-    """The indices of some choices, ascending, and their positive weights. The others, of which a catalogue may have
-    many, have weight 1."""
+    """The indices of some choices, ascending, and their positive weights. All other choices have weight 1."""
 
     def costs(self, positions: Array) -> Array:
         """(Largest v) / v - 1 for the choices at positions, (k,). The computing time does not depend on the number of

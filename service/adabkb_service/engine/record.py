@@ -20,7 +20,8 @@ NO_PLATE = -1
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The table of all T results that count: a row for each result."""
+    """The table of the T results that the model uses, in log order: without excluded ones and those outside the
+    space."""
 
     positions: Array
     """(T, d) positions in the unit cube."""
@@ -34,7 +35,7 @@ class Record:
     plates: Ints | None = None
     """(T,) plate number of each result, -1 for a result without a plate; None in a study without plates."""
     metrics: tuple[Record, ...] = ()
-    """For each metric of the study, a record with its values in the same results."""
+    """For each metric of the study, a record of the same T results with the values of the metric."""
 
     @property
     def size(self) -> int:
@@ -113,7 +114,7 @@ def of(
 
 
 def empty(dimension: int, *, has_plates: bool = False) -> Record:
-    """The record without results, in ``dimension`` dimensions, of a study with or without plates."""
+    """A record without results, in ``dimension`` dimensions, of a study with or without plates."""
     none = np.zeros(0, dtype=np.int64)
     return Record(np.zeros((0, dimension)), np.zeros(0), np.zeros(0), none, none if has_plates else None)
 

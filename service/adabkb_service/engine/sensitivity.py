@@ -51,8 +51,8 @@ class Sensitivity:
 
 
 def sensitivity(mean: Callable[[Array], Array], space: Space) -> Sensitivity | None:
-    """The indices of a function on the space; None if it is constant or the space has no axes.
-    The same function always has the same indices.
+    """The indices of a function on the space; None if it is constant or the space has no axes. The same function always
+    has the same indices.
 
     Args:
         mean: the function. It gets cube positions (k, d) of points of the space, and returns k finite values.

@@ -29,7 +29,7 @@ def problems(
     context: Collection[str],
     conditional: Collection[str],
 ) -> list[MixtureProblem]:
-    """The errors in mixtures; empty if each has points.
+    """The errors in mixtures; empty if they are valid and each has points.
 
     Args:
         mixtures: the mixtures of a space.
@@ -84,7 +84,7 @@ def _of_share(
 
 
 def _of_ends(mixture: Mixture, parameters: Mapping[str, Axis | Fixed]) -> Iterator[MixtureProblem]:
-    """The error of a mixture of valid shares that has no points."""
+    """The error of a mixture that has no points, although its shares are valid parameters."""
     shares = [each for name in mixture.names if isinstance(each := parameters[name], FloatAxis)]
     lowest, highest = sum(each.low for each in shares), sum(each.high for each in shares)
     always = [each.name for each in shares if each.low > 0.0]

@@ -33,12 +33,12 @@ AT_ONCE = 512
 SPREAD = 1024
 """The number of random points from which the variation of shares is estimated."""
 ROUNDING = 1e-9
-"""Differences up to this share of the total count as rounding errors."""
+"""Differences up to this fraction of the total count as rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
 class Simplex:
-    """A mixture in a slice of a space."""
+    """A mixture in a slice of a space, with n shares."""
 
     mixture: Mixture
     axes: tuple[int, ...]
@@ -120,7 +120,7 @@ class Simplex:
         return found
 
     def put(self, positions: Array, values: Array) -> Array:
-        """Positions (k, d) with shares (k, n)."""
+        """Positions (k, d), with their shares replaced by ``values``, (k, n)."""
         found = positions.copy()
         found[:, self.axes] = self.of(values)
         return found
@@ -163,7 +163,7 @@ class Simplex:
 
         Returns:
             The bounds, (d,) each, in which those of the shares are replaced; and a gradient, (d,): by how much the sum
-            of the shares changes, as a share of the total, per unit of the cube along each axis.
+            of the shares changes, as a fraction of the total, per unit of the cube along each axis.
         """
         present = self.present(self.values(position[None]))
         ends = (self.of(each)[0] for each in self.ends(present))
@@ -196,7 +196,7 @@ class Simplex:
 
     def _projected(self, values: Array) -> Array:
         found, nearest = values.copy(), np.full(len(values), np.inf)
-        counts = self.counts if self.mixture.least > 0.0 else self.counts[-1:]  # more components are never farther
+        counts = self.counts if self.mixture.least > 0.0 else self.counts[-1:]  # else all components can be nearest
         for count in counts:
             moved = shifted(values, *self.ends(self._chosen(values, count)), self.mixture.total)
             distances = ((moved - values) ** 2).sum(axis=1)

@@ -70,7 +70,7 @@ class Slice:
 
     @cached_property
     def feasible(self) -> Feasible | None:
-        """The points that satisfy the constraints and mixtures; None if there are neither."""
+        """The points of the slice that satisfy the constraints and mixtures; None if the space has neither."""
         return _feasible(self.space, json.dumps(dict(self.fixed))) if self.space.is_restricted else None
 
     def drawn(self, seed: int, step: int) -> Array:
@@ -94,8 +94,8 @@ class Slice:
         return {k: CatalogueAxis(axis.name, self.feasible.tables[k]) for k, axis in found.items()}
 
     def offers(self, positions: Array) -> Bools:
-        """(k,) whether the points at positions (k, d) are in the slice, and have no value between two steps and no row
-        that is withdrawn or cannot be feasible."""
+        """(k,) whether points at positions (k, d) may be suggested: they are in the slice, have no value between two
+        steps, and have no row that is withdrawn or cannot be feasible."""
         found = self.holds(positions) & self.space.are_on_steps(positions)
         for k, axis in self.catalogues.items():
             found &= axis.table.is_offered[axis.rows(positions[:, k])]
@@ -136,7 +136,7 @@ class Slice:
 
 
 def _times(one: float, other: float) -> float:
-    """The product of two numbers of values; 0 if one is 0 and the other infinite."""
+    """The product of two counts; 0 if one is 0 and the other infinite."""
     return one * other if one and other else 0.0
 
 

@@ -32,13 +32,13 @@ MAX_SUGGESTED = 10
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A constant parameter. It is part of every point, but is no axis."""
+    """A constant parameter. It is part of every point at which it is active, but has no axis."""
 
     name: str
     value: Value = field(hash=False)
 
     def problem(self, value: object) -> str | None:
-        """The error message for a value; None if it is the constant."""
+        """The error message for a value; None if the value equals the constant."""
         return None if identity(value) == identity(self.value) else f"is fixed at {reprlib.repr(self.value)}"
 
 
@@ -53,7 +53,7 @@ class Space:
     context: frozenset[str] = frozenset()
     """Names of the context parameters, which are observed instead of chosen; each is active everywhere."""
     mixtures: tuple[Mixture, ...] = ()
-    """Shares that sum to a total; each belongs to one mixture and is active everywhere."""
+    """Each share belongs to one mixture, and is active everywhere."""
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
@@ -138,8 +138,8 @@ class Space:
         return np.array([found.get(axis.name, at) for axis, at in rest]) + 0.0  # -0.0 becomes 0.0
 
     def present(self, parameters: dict[str, Any]) -> dict[str, Any] | None:
-        """A stored point in the form of this space, or None if it lies outside: see ``EditedSpace``. All stored points
-        of a space that was never edited are in it."""
+        """A stored point in the form of this space; None if it lies outside. Here, the point itself: a space that was
+        never edited contains all stored points. ``EditedSpace`` overrides this."""
         return parameters
 
     def filled(self, parameters: Mapping[str, Any]) -> dict[str, Any]:

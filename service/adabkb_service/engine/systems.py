@@ -1,6 +1,6 @@
-"""The map from configurations to systems.
+"""The algorithm of each configuration.
 
-Configurations are cheap to import. The systems need compiled code and scipy. So the server and the commands do not
+Configurations are cheap to import. The algorithms need compiled code and scipy. So the server and the commands do not
 import this module; model processes do.
 """
 
@@ -19,7 +19,7 @@ from adabkb_service.engine.sampling.policy import sampling
 from adabkb_service.engine.threds import config as gp_threds_module
 from adabkb_service.engine.threds.policy import gp_threds
 
-_SYSTEMS: Mapping[type, Policy[Any, Any]] = {
+_ALGORITHMS: Mapping[type, Policy[Any, Any]] = {
     auto_module.Config: auto,
     ada_bkb_module.Config: ada_bkb,
     gp_threds_module.Config: gp_threds,
@@ -28,5 +28,5 @@ _SYSTEMS: Mapping[type, Policy[Any, Any]] = {
 
 
 def policy_of(config: object) -> Policy[Any, Any]:
-    """The system of a configuration."""
-    return _SYSTEMS[type(config)]
+    """The algorithm of a configuration."""
+    return _ALGORITHMS[type(config)]

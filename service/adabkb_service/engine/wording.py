@@ -14,8 +14,8 @@ lengths."""
 
 
 def listed(texts: Iterable[str], count: int) -> str:
-    """As many of ``count`` texts as fit into ``LISTED`` characters, and the number of the others, which are not
-    read."""
+    """As many of the ``count`` texts as fit into ``LISTED`` characters, and the number of the others. The others are
+    not read from the iterable."""
     shown: list[str] = []
     room = LISTED
     for text in texts:

@@ -1,4 +1,4 @@
-"""A study's log as arrays: results that count, and points without a result.
+"""A study's log as arrays: results, and points without a result.
 
 A dataset is a pure function of the events. It does not depend on leases, so decisions do not depend on clocks. Points
 outside an edited space are kept, since a later edit may include them again. Until then they have no position and are
@@ -73,8 +73,8 @@ class Dataset:
     """Number of an observation -> result, in log order. The key of a stopped trial's estimate is minus the number of
     the trial."""
     awaited: dict[int, IssuedPoint] = field(default_factory=dict)
-    """Trial number -> point, for every trial without a result. It includes failed trials, since the policy must know
-    which points cannot be evaluated. It includes withdrawn trials, since the policy would otherwise suggest their
+    """Trial number -> point, for every trial without a result. Failed trials are included, since the policy must know
+    which points cannot be evaluated. Withdrawn trials are included, since the policy would otherwise suggest their
     points again."""
     failed: set[int] = field(default_factory=set)
     """Numbers of the awaited trials that failed."""
@@ -149,7 +149,7 @@ class Dataset:
         )
 
     def parameters_at(self, position: Array) -> dict[str, Any]:
-        """The parameters of a point, (d,): as issued or reported, if the point is in the dataset, else decoded."""
+        """The parameters at a position, (d,): as issued or reported if the point is in the dataset, else decoded."""
         return self.known.get(position.tobytes()) or self.space.measured(position)
 
     def pending(self) -> Array:
@@ -175,14 +175,15 @@ class Dataset:
         return {key: each for key, each in self.results.items() if not each.excluded and each.position is not None}
 
     def numbers(self, metric: str | None = None) -> list[int]:
-        """The keys, in log order, of the results that count and have a value of a metric (of the objective if None)."""
+        """The keys, in log order, of the results of ``counting`` that have a value of a metric (of the objective if
+        None)."""
         if metric is None or (self.objective is not None and self.objective.name == metric):
             return [key for key, each in self.counting().items() if each.has_value]
         index = [each.name for each in self.metrics].index(metric)
         return [key for key, each in self.counting().items() if not math.isnan(each.metrics[index].value)]
 
     def record(self) -> Record:
-        """The results that count, as arrays in log order; NaN for numbers that are not known."""
+        """The results of ``counting`` as arrays, in log order; NaN for numbers that are not known."""
         counted = self.counting().values()
         return record.of(
             self._stack([result.position for result in counted]),
@@ -237,13 +238,13 @@ def is_decision(event: EventRow) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Results between two events that end a run (``ends_run``), or up to the end of the log. Other events, such as
-    failures, may lie between them."""
+    """The results between two events that end a run (``ends_run``), or from the last of these to the end of the log.
+    Other events, such as failures, may lie between the results."""
 
     end: int
     """Seq of the event that ends the run; if the log ends first, the seq that follows the log."""
     is_rebuilt: bool
-    """Whether the event that ends it rebuilds the model from all results."""
+    """Whether the event that ends the run rebuilds the model from all results."""
     results: int
     """The number of results."""
 

@@ -22,7 +22,8 @@ if _METHOD == "forkserver":
 
 
 def begin() -> None:
-    """Start the fork server unless it runs. If the system refuses, the start of the first model process tries again."""
+    """Start the fork server unless it runs. If the operating system refuses, the start of the first model process tries
+    again."""
     if _METHOD == "forkserver":
         from multiprocessing import forkserver  # noqa: PLC0415 (not on Windows)
 

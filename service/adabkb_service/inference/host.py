@@ -1,4 +1,4 @@
-"""The work of a model process: it processes the messages for each study, one step of a study at a time.
+"""The work of a model process: process the messages for each study, in steps.
 
 A long log is folded in several steps, so that one study does not block another. Not all steps can be divided: a single
 call of the engine may take long.
@@ -41,8 +41,8 @@ from adabkb_service.timeouts import UNLIMITED_SECONDS
 logger = logging.getLogger(__name__)
 
 FOLD_SECONDS = 0.1
-"""The time after which a step stops folding. The server then gets a report on the progress, and other studies take
-their steps."""
+"""The time after which a step stops folding. The server then gets a progress report, and other studies take their
+steps."""
 IDLE_SECONDS = 1.0
 """Default idle time, after which a model with unstored changes is stored."""
 FEW_RESULTS = 100
@@ -55,8 +55,8 @@ IGNORED_AHEAD = (AdaBKBError, ArithmeticError, ValueError)
 """Errors that are ignored during work that is done ahead of time. They occur again, and are reported, when the outcome
 is needed."""
 
-Tell = Callable[[int, Reply], None]
-"""Sends the server a reply; the first argument is the number of the message."""
+Send = Callable[[int, Reply], None]
+"""Sends a reply to the server; the first argument is the number of the message."""
 
 
 class ModelHost:
@@ -65,7 +65,7 @@ class ModelHost:
     def __init__(
         self,
         store: ModelStore,
-        tell: Tell,
+        send: Send,
         decision_seconds: float = UNLIMITED_SECONDS,
         reads: Reads | None = None,
         fold_seconds: float = FOLD_SECONDS,
@@ -77,9 +77,9 @@ class ModelHost:
 
         Args:
             store: the models.
-            tell: sends replies to the server.
+            send: sends replies to the server.
             decision_seconds: time limit for deciding on the points of one suggestion.
-            reads: the queue for long questions; if None, a step answers each question.
+            reads: the queue for long questions; if None, steps answer all questions.
             fold_seconds: the time after which a step stops folding.
             save_events: a model is stored when its rows lack this many events.
             idle_seconds: idle time after which a model with unstored changes is stored.
@@ -89,7 +89,7 @@ class ModelHost:
         self._decision_seconds, self._few_results = decision_seconds, few_results
         self._reads = reads
         self.store = store
-        self._tell = tell
+        self._send = send
         self._guard = threading.Lock()
         self._waiting: dict[str, deque[tuple[int, Work]]] = {}
         self._at_work: set[str] = set()
@@ -114,7 +114,7 @@ class ModelHost:
                 waiting.remove(entry)
         read = [] if self._reads is None else self._reads.withdraw(message.study_id, message.number)
         for each in (number, *(each for each, _ in withdrawn), *read):
-            self._tell(each, Superseded())
+            self._send(each, Superseded())
 
     def _place(self, message: Work, waiting: Sequence[tuple[int, Work]]) -> int:
         """The index at which to insert a message into the queue."""
@@ -163,7 +163,7 @@ class ModelHost:
         if isinstance(message, Forget):
             self.store.drop(study_id)
             self._failures.pop(study_id, None)
-            self._tell(number, Superseded())
+            self._send(number, Superseded())
         else:
             try:
                 model = self._follow(message)
@@ -174,7 +174,7 @@ class ModelHost:
             else:
                 if model.seq < message.study_seq:
                     if isinstance(message, Advance):
-                        self._tell(number, _progress_report(model, message.study_seq - model.seq))
+                        self._send(number, _progress_report(model, message.study_seq - model.seq))
                     return True  # the message stays queued for the next step
                 self._answer(number, message, model)
                 if isinstance(message, Advance):
@@ -211,7 +211,7 @@ class ModelHost:
                 assert isinstance(message, Advance)
                 assert isinstance(following, Advance)
                 waiting[0] = (waiting[0][0], replace(following, events=[*message.events, *following.events]))
-                self._tell(number, Superseded())
+                self._send(number, Superseded())
             return waiting[0]
 
     def _give_up(self, study_id: str, reason: str) -> bool:
@@ -271,8 +271,8 @@ class ModelHost:
         return model
 
     def _log_after(self, message: Advance | Ask, seq: int) -> list[EventRow]:
-        """The events after ``seq``: those of the previous step, those in the message or, if another server wrote some
-        of them, those that are stored. They are kept for the next step."""
+        """The events after ``seq``: those left by the previous step, those in the message or, if another server wrote
+        some of them, those in the database. They are kept for the next step."""
         incarnation, kept = self._logs.get(message.study_id, ("", []))
         for events in (
             kept if incarnation == message.incarnation else [],
@@ -300,12 +300,12 @@ class ModelHost:
         except Exception as failure:
             logger.exception("study %s: the engine cannot suggest", message.study_id)
             error = f"{type(failure).__name__}: {failure}"[:500]
-        self._tell(number, replace(_advanced(model, error), asked=message.decide, cache_bytes=self.store.bytes))
+        self._send(number, replace(_advanced(model, error), asked=message.decide, cache_bytes=self.store.bytes))
 
     def _ask(self, number: int, message: Ask, model: Model) -> None:
         if self._reads is not None and self._reads.takes(message):
             if kept := model.kept.find(message):
-                self._tell(number, kept)
+                self._send(number, kept)
             else:
                 self._reads.put(Read(number, message, model.snapshot()))
             return
@@ -313,23 +313,23 @@ class ModelHost:
             if message.question == "stored" and model.seq > model.saved_seq:
                 self.store.save(message.study_id, model)
         except Exception as error:
-            self._tell(number, Answered(error=error))
+            self._send(number, Answered(error=error))
         else:
-            self._tell(number, answered(message, model))
+            self._send(number, answered(message, model))
 
     def _reply_failed(self, number: int, message: Advance | Ask, reason: str) -> None:
         if isinstance(message, Ask):
-            self._tell(number, Answered(error=CannotFold(reason)))
+            self._send(number, Answered(error=CannotFold(reason)))
         else:
-            self._tell(number, Advanced(message.incarnation, message.study_seq, 0, error=reason, can_fold=False))
+            self._send(number, Advanced(message.incarnation, message.study_seq, 0, error=reason, can_fold=False))
 
     def _postpone(self, number: int, message: Advance | Ask, error: AdaBKBError) -> None:
         """Ask the server to send a message again, after a database error."""
         if isinstance(message, Ask):
-            self._tell(number, Answered(error=error))
+            self._send(number, Answered(error=error))
         else:
             time.sleep(POSTPONED_SECONDS)
-            self._tell(number, Postponed())
+            self._send(number, Postponed())
 
     def _work_ahead(self, study_id: str) -> bool:
         """Prepare for the next result, or store a model with unstored changes. Return whether more work may be left."""

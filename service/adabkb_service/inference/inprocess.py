@@ -33,7 +33,7 @@ class InProcess:
         self._numbers = itertools.count()
         self._host = ModelHost(
             ModelStore(database, capacity),
-            self._tell,
+            self._receive,
             decision_seconds,
             fold_seconds=fold_seconds,
             save_events=save_events,
@@ -71,5 +71,5 @@ class InProcess:
         """Store models with unstored changes."""
         self._host.save_all()
 
-    def _tell(self, number: int, reply: Reply) -> None:
+    def _receive(self, number: int, reply: Reply) -> None:
         self._receivers[number](reply)

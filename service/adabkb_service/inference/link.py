@@ -1,4 +1,4 @@
-"""What the server knows about one study's model: which events it has folded, and which points it has decided on."""
+"""The server's state of one study's model: which events the model has folded, and which points it has decided on."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class Prefetched:
         rests_on: int | None,
         within: Restriction = UNRESTRICTED,
     ) -> list[Proposal] | None:
-        """Return the first ``count`` points, or fewer if there are no more. Return None if the points rest on another
-        event than ``rests_on``, do not serve the restriction ``within``, or are too few although the model may have
-        more."""
+        """Return the first ``count`` points, or fewer if there are no more. Return None if the points are outdated
+        (their ``rests_on`` differs), do not satisfy the restriction ``within``, or are too few although the model may
+        have more."""
         is_enough = len(self.points) >= count or self.is_all or self.asked >= count
         if rests_on != self.rests_on or not is_enough or not self._serve(within):
             return None
         return self.points[:count]
 
     def valid(self, rests_on: int | None, within: Restriction) -> list[Proposal]:
-        """Return the points, however few, if they rest on this event and serve this restriction; otherwise none."""
+        """Return the points, however few, if they are not outdated and satisfy this restriction; otherwise none."""
         return self.points if rests_on == self.rests_on and self._serve(within) else []
 
     def is_over(self, within: Restriction) -> bool:
@@ -139,7 +139,7 @@ class ModelLink:
         self.study_seq, self._waiting_since = 0, None
 
     def note_events(self, events: list[EventRow]) -> None:
-        """Take note of events that were committed, so that the next request sends them."""
+        """Record events that were committed, so that the next request sends them."""
         for event in events:
             self.study_seq = event.seq
             if event.affects_model and self.rests_on is not None:
@@ -167,7 +167,8 @@ class ModelLink:
 
     def advance(self, count: int, within: Restriction = UNRESTRICTED) -> None:
         """Ask the model to fold all events and to decide on ``count`` points with the restriction ``within``. Do
-        nothing if the last request asked for at least this, or during the backoff after a failure."""
+        nothing if the last request was for the same events and at least as many such points, or during the backoff
+        after a failure."""
         has_points = self._requested_points >= (self.rests_on or -1, count) and within.is_like(self._requested_within)
         is_requested = self._requested_seq == self.study_seq and (count == 0 or has_points)
         if is_requested or self.clock() < self._backoff_until:

@@ -50,7 +50,7 @@ class Advanced:
     can_fold: bool = True
     """Whether the model can fold the log, even if it cannot decide."""
     seconds: float = 0.0
-    """Time to fold the latest events."""
+    """Seconds that it took to fold the latest events."""
     asked: int = 0
     """Number of points requested."""
     cache_bytes: int = 0
@@ -128,7 +128,7 @@ class Load:
     waiting: int
     """Messages without a reply."""
     cache_bytes: int
-    """Size of their models in bytes, as last reported."""
+    """Size of all models in bytes, as last reported by the processes."""
     pids: list[int]
     """Ids of the running processes, without the server's own."""
     down: int = 0

@@ -55,8 +55,8 @@ class Model:
     cells: dict[str, str]
     """Key -> status of every cell ever created, in order of creation."""
     decided: list[Decision] = field(default_factory=list)
-    """Decisions whose points have not been issued. Each assumes the current state, and that the points of the decisions
-    before it are issued."""
+    """Decisions whose points have not been issued. Each assumes the current state, and that the points of the previous
+    decisions are issued."""
     within: Restriction = UNRESTRICTED
     """The restriction on the points decided on."""
     prepared: bool = True
@@ -84,7 +84,7 @@ class Model:
     saved_dictionary: frozenset[int] | None = None
     """The dictionary as stored; None if it must be read."""
     outliers: tuple[int, list[int]] | None = None
-    """``rests_on`` when the outliers were computed, and their numbers; None before."""
+    """``rests_on`` when the outliers were computed, and the numbers of these results; None before."""
     diverged: list[int] = field(default_factory=list)
     """Numbers of the trials for which the model decided on another point than the one in the log."""
     tables: tuple[Pieces, ...] = ()
@@ -92,7 +92,7 @@ class Model:
     older: tuple[Older, ...] = ()
     """Results of older studies, in ``first_space``."""
     kept: KeptAnswers = field(default_factory=KeptAnswers)
-    """The answers of the model as it is now. Snapshots share them."""
+    """Cached answers of the current model. Snapshots share them."""
     first_space: Space | None = None
     """The space at the study's creation; None for a study without older ones."""
 
@@ -151,8 +151,8 @@ class Model:
 
     def _is_skipped(self, log: Sequence[EventRow], index: int) -> bool:
         """Whether the engine need not process an event, since the model is rebuilt before any decision: because of a
-        later change, or because there are ``MANY`` results. So a result that the engine cannot process is skipped once
-        it is corrected. The run is kept for later calls, since the log may be long."""
+        later change, or because the run has more than ``MANY`` results. So a result that the engine cannot process is
+        skipped once it is corrected. The run is kept for later calls, since the log may be long."""
         event = log[index]
         if not (event.brings_result or event.changes_result):
             return False
@@ -172,7 +172,7 @@ class Model:
             self._count(event)
 
     def hold(self, within: Restriction) -> None:
-        """Set the restriction on further points. Drop the decisions that do not satisfy it."""
+        """Set the restriction on further points. Drop decisions that do not satisfy it."""
         self.within = within
         if self.decided and not are_alike(self.decided[0].proposal.fixed, self._first_values()):
             self.decided.clear()
@@ -270,8 +270,8 @@ class Model:
         return self.policy.of_metric(self.state, index), self.dataset.metrics[index].sign
 
     def _expected(self, point: Array) -> Expected | None:
-        """The prediction at a point (d,). None while all results are equal and there are no older studies: such results
-        say nothing about how much the objective varies, so the model's interval would depend on its unit."""
+        """The prediction at a point (d,). None before the first result and, without older studies, while all results
+        are equal. Equal results do not show how much the objective varies, so the interval would depend on its unit."""
         values = {each.value for each in self.dataset.results.values() if each.has_value}
         if len(values) < (1 if self.definition.transfer_from else 2):
             return None
@@ -287,7 +287,7 @@ class Model:
         """Do the part of the work for the next result that does not depend on this result, for the current state and
         the states after the decisions. Learning takes one call and the rest another, so that other studies wait
         less."""
-        learns, self.prepared = self.policy.learns_next(self.state), True  # also if it fails: it is not tried again
+        learns, self.prepared = self.policy.learns_next(self.state), True  # if it fails, it is not tried again
         self.state = self.policy.prepare(self.state)
         self.decided = [
             replace(decision, state=self.policy.with_prepared_of(decision.state, self.state))
@@ -335,8 +335,8 @@ class Model:
 
     def _outliers(self) -> list[int]:
         """The numbers of the results that the others contradict, computed once for the current results. With many
-        results, the latest ones are not judged yet, because each reply of the model has these numbers, and it takes
-        long to judge them. Empty with several objectives, which have no best result."""
+        results, the latest ones are not judged yet: a judgment takes long, and every reply of the model has these
+        numbers. Empty with several objectives, since there is no best result."""
         if self.dataset.objective is not None:
             return []
         if self.outliers is None or self.outliers[0] != self.rests_on:
@@ -355,6 +355,7 @@ class Model:
         return found
 
     def _count(self, event: EventRow) -> None:
+        """Add an event to the dataset and to the counts, but not to the engine's state."""
         self.dataset.apply(event)
         if event.kind == "edited" and event.payload["version"] > self.definition.space_version:
             self._edit(event)

@@ -13,8 +13,8 @@ misplaced decimal point."""
 
 
 def outliers(values: Sequence[float], tails: Sequence[float], doubted: Sequence[bool]) -> list[int]:
-    """Return the positions among predicted results of those that the others contradict: results that the model doubts,
-    and the least probable one if it is an outlier.
+    """Return the indices of the results that the others contradict: those that the model doubts, and the least probable
+    one if it is an outlier.
 
     Args:
         values: the results.

@@ -56,8 +56,8 @@ class Supervision:
     down: float = 5.0
     """The time after which a process that ended, or does not accept messages yet, is reported as down."""
     begin: float = 60.0
-    """The time after which a new process that does not accept messages yet is killed and replaced. A process without
-    memory for its threads never accepts them."""
+    """The time after which a new process that does not accept messages yet is killed and replaced. A process that lacks
+    memory for its threads, for example, never accepts messages."""
 
 
 Receive = Callable[[Reply], None]
@@ -197,7 +197,7 @@ class _WorkerProcess:
         self._outbox: queue.SimpleQueue[tuple[int, Message] | None] = queue.SimpleQueue()
         self._process: Any = None
         self._heard = 0.0
-        """When the process last sent a reply or had no unanswered messages."""
+        """When the process last sent a reply or had no unanswered messages, by ``time.monotonic``."""
         self._has_begun = False
         """Whether the process accepts messages."""
         self.cache_bytes = 0
@@ -269,7 +269,7 @@ class _WorkerProcess:
                 return
             self._down_since = self._down_since or time.monotonic()
             logger.warning("a model process ended; another one restores its studies")
-            self._lose(run)
+            self._reply_lost(run)
             if self._closed.wait(max(self._supervision.restart - (time.monotonic() - started), 0.0)):
                 return
 
@@ -277,7 +277,8 @@ class _WorkerProcess:
         """Start a process, and receive from it until it ends.
 
         Raises:
-            Exception: the system refused a file descriptor, a process or a thread; the attempt was cleaned up.
+            Exception: the operating system refused a file descriptor, a process or a thread; nothing of the attempt is
+                left.
         """
         ours, theirs = PROCESSES.Pipe()
         self._has_begun = False
@@ -360,19 +361,19 @@ class _WorkerProcess:
             if not getattr(reply, "behind", 0):
                 self._receivers.pop(number, None)
         if receive is not None:
-            _tell(receive, reply)
+            _deliver(receive, reply)
 
-    def _lose(self, run: int) -> None:
+    def _reply_lost(self, run: int) -> None:
         """Reply ``Lost`` to all unanswered messages. Create a new outbox for the next process."""
         self.cache_bytes = 0
         with self._guard:
             self._outbox = queue.SimpleQueue()
             lost, self._receivers = self._receivers, {}
         for receive in lost.values():
-            _tell(receive, Lost(run))
+            _deliver(receive, Lost(run))
 
 
-def _tell(receive: Receive, reply: Reply) -> None:
+def _deliver(receive: Receive, reply: Reply) -> None:
     """Deliver a reply. An error of one receiver does not affect the others."""
     try:
         receive(reply)

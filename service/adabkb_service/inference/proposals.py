@@ -170,8 +170,8 @@ def fallbacks(
     """Quasi-random points for the next trials. Each is determined by the study's seed and the trial's number, so a
     repeated call draws the same points.
 
-    In a finite space, known points are avoided where possible. With fixed parameters, there may be too few new points:
-    then fewer are returned, unless noise is declared, so that known points may be repeated.
+    In a finite space, known points are avoided where possible. If there are too few new points, known ones are
+    repeated. With fixed parameters and no declared noise, fewer points are returned instead.
 
     Args:
         connection: a connection to the database.
@@ -205,8 +205,8 @@ def fallbacks(
 
 
 def _drawn(left: Slice, seed: int, number: int, known: set[bytes], *, may_repeat: bool) -> Array | None:
-    """A quasi-random point, (d,), of a slice, for the trial with this number. If no new point is found, return a known
-    point if ``may_repeat``, otherwise None."""
+    """A quasi-random point, (d,), of a slice, for the trial with this number. If no new point is found, a known point
+    if ``may_repeat``, otherwise None. None also if the slice has no points."""
     if not left.size:  # no feasible point, or all rows of a catalogue are withdrawn
         return None
     for attempt in range(ATTEMPTS):

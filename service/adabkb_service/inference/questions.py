@@ -51,7 +51,7 @@ class SliceThrough:
 
 @dataclass(frozen=True)
 class CellExtent:
-    """A cell and its extent."""
+    """A cell, and the parameters at two opposite corners and at its centroid."""
 
     key: str
     status: str
@@ -73,7 +73,7 @@ class CellBelief(CellExtent):
 
 @dataclass(frozen=True)
 class Judged:
-    """A result and its leave-one-out prediction."""
+    """A result, with its leave-one-out prediction."""
 
     observation: int
     value: float
@@ -126,7 +126,7 @@ class Assessed:
     """Prediction at the point of the best result."""
     repeated: float | None
     """Standard deviation of the noise of one more result at the point of the best result: the study's ``noise_std``
-    or, without one, that of a result that is not doubted. None if the system does not learn it."""
+    or, without one, that of a result that is not doubted. None if the algorithm does not learn it."""
     noise: float | None
     """Standard deviation between repeated results at the recommended point, as in ``repeated``; None if the results are
     not known to be noisy."""
@@ -144,7 +144,7 @@ class FrontFound:
     reference: dict[str, float]
     """The reference point: objective -> value."""
     growth: list[tuple[int, float]]
-    """Number of each result that counts, and the hypervolume of the results up to and including it."""
+    """Number of each result that the model uses, and the hypervolume of the results up to and including it."""
     results: list[int]
     """Numbers of the results on the front."""
     points: list[tuple[Point, Expected, float]]
@@ -215,7 +215,7 @@ def predicted(model: Model, positions: NDArray[np.float64]) -> list[Expected]:
 
 
 def boxes(model: Model, after: int, limit: int) -> tuple[list[CellExtent], int | None]:
-    """Cells of a page: see ``_page``."""
+    """The cells of a page, and where the next page begins: see ``_page``."""
     keys, last = _page(model, after, limit, None)
     return [CellExtent(*each) for each in _described(model, keys, _boxes(model, keys))], last
 
@@ -249,8 +249,8 @@ def front(model: Model, fixed: Point, feasible: float) -> FrontFound:
 
 
 def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | Literal["too_few_results", "constant"]]:
-    """The number of results, and how sensitive the posterior mean of a metric (of the objective if None) is to each
-    parameter or, if this is unknown, why."""
+    """The number of results; and the sensitivity of the posterior mean of a metric (of the objective if None) to each
+    parameter, or the reason why it is unknown."""
     results = len(model.dataset.numbers(metric))
     if results < max(MIN_RESULTS, model.policy.fewest_results(model.state) or 0):
         return results, "too_few_results"
@@ -443,7 +443,7 @@ def partition(
 
 def past_partition(model: Model, results: int, limit: int, metric: str | None) -> list[CellBelief]:
     """The first ``limit`` cells of the current tree, each with its posterior and its status after the first ``results``
-    results. As after a correction, everything is learned again, from these results alone. Cells that were divided later
+    results. As after a correction, everything is learned again, from these results alone. Cells that were cut later
     keep the status expanded."""
     past = model.snapshot()
     past.dataset.results = {key: past.dataset.results[key] for key in takewhile(results.__ge__, past.dataset.results)}
@@ -455,8 +455,8 @@ def past_partition(model: Model, results: int, limit: int, metric: str | None) -
 
 
 def _page(model: Model, after: int, limit: int, status: str | None) -> tuple[list[str], int | None]:
-    """The keys of at most ``limit`` cells in order of creation, and the number of the last one as ``after`` of the next
-    page, or None if no more can follow.
+    """The keys of at most ``limit`` cells in order of creation, and the number of the last one, which is ``after`` for
+    the next page; None if no more can follow.
 
     Args:
         model: the model of the study.

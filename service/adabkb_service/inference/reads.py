@@ -37,7 +37,7 @@ class Read:
         )
 
     def answered(self) -> Answered:
-        """Return the answer, and cache it for the model; or return the exception."""
+        """Return the answer, and cache it for the model. If an exception is raised, return it uncached."""
         answer = answered(self.message, self.model)
         self.model.kept.keep(self.message, answer)
         return answer
@@ -74,7 +74,7 @@ class Reads:
         self._is_over = False
 
     def takes(self, message: Ask) -> bool:
-        """Whether a question belongs into this queue: its answer is expected to take long, and stores nothing."""
+        """Whether a question belongs in this queue: its answer is expected to take long, and stores nothing."""
         return message.question != "stored" and self._is_long(message.study_id, message.question)
 
     def put(self, read: Read) -> None:

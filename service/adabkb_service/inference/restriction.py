@@ -13,7 +13,7 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """Which values the points for a request must have."""
+    """The values that the points for a request must have."""
 
     fixed: Values | None = None
     """Name -> value that the request fixes, in the stored form; None if it fixes none."""

@@ -1,7 +1,8 @@
-"""Choose the study that takes the next step in a model process. There are two lanes, each with its own thread.
+"""Choose the study that takes the next step in a model process. There are two queues, called lanes, each with its own
+thread.
 
 A step cannot be interrupted. Steps that are expected to be long are queued in the slow lane, so that a short step waits
-only for short ones. In each lane the shortest step goes first, unless it arrived much later. So a study with few
+only for short ones. In each lane, the shortest step goes first, unless it arrived much later. So a study with few
 results does not wait for many large studies. Questions go after the steps for suggestions and results. Long questions
 are passed on to ``reads``.
 
@@ -37,16 +38,16 @@ LONG_AT_FIRST = {
     "slice_through",
     "validation",
 }
-"""Kinds whose steps count as long until the first was timed."""
+"""Kinds whose steps count as long until the first one has been timed."""
 LONG_SECONDS = 0.03
-"""A step that folds or learns belongs to the slow lane if its expected processor time is longer; a question is passed
-on to ``reads``."""
+"""If the expected processor time is longer than this, a step that folds or learns is queued in the slow lane, and a
+question is passed on to ``reads``."""
 LATEST = 0.1
 """Weight of the latest step in the mean. It is small, so that a single long step changes the mean little."""
 KNOWN = 20_000
 """The maximum number of means in memory. A study whose means were dropped counts as new."""
 MAX_SECONDS = 1.0
-"""In the order of steps, the expected processor time counts at most this much."""
+"""Longer expected processor times have the same effect on the order of steps as this."""
 STRETCH = 30.0
 """If a step is expected to be 1 s shorter than another, it goes first even if it arrived up to this many seconds
 later."""

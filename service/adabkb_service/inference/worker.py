@@ -1,8 +1,8 @@
-"""The main function of a model process: three threads that do the work of a ``ModelHost``.
+"""The main function of a model process: three threads that perform the work of a ``ModelHost``.
 
-The first thread does the short steps; most take a few milliseconds. The second thread, with a low priority, does the
-steps that are expected to take long, so that short steps need not wait for them. The third thread answers long
-questions.
+The first thread performs the short steps; most take a few milliseconds. The second thread, with a low priority,
+performs the steps that are expected to take long, so that short steps need not wait for them. The third thread, also
+with a low priority, answers long questions.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Worker:
     ) -> None:
         self.steps = StepQueue()
         self._reads = Reads(self.steps.is_long_question)
-        self.host = ModelHost(ModelStore(database, capacity), self._tell, decision_seconds, self._reads)
+        self.host = ModelHost(ModelStore(database, capacity), self._send, decision_seconds, self._reads)
         self._saving_seconds = saving_seconds
         self._pipe = pipe
         self._sending = threading.Lock()
@@ -102,7 +102,7 @@ class Worker:
 
     def serve(self) -> None:
         """Process messages until the server sends None or ends."""
-        self._tell(NOT_A_REPLY, Begun())
+        self._send(NOT_A_REPLY, Begun())
         with suppress(EOFError, OSError):
             while (entry := self._pipe.recv()) is not None:
                 self.take(*entry)
@@ -150,7 +150,7 @@ class Worker:
         with self._guard:
             self._spent[read.message.study_id] += seconds
         for number in (read.number, *self._reads.same(read)):
-            self._tell(number, reply)
+            self._send(number, reply)
 
     def step(self, study_id: str) -> None:
         """Perform a step of a study, and queue its next step if more work is left."""
@@ -181,13 +181,13 @@ class Worker:
                     os._exit(1)
 
     def tell_spent(self) -> None:
-        """Report the processor time by study since the last report."""
+        """Report to the server the processor time of each study since the last report."""
         with self._guard:
             spent, self._spent = dict(self._spent), defaultdict(float)
         if spent:
-            self._tell(NOT_A_REPLY, Spent(spent))
+            self._send(NOT_A_REPLY, Spent(spent))
 
-    def _tell(self, number: int, reply: Reply | Begun | Spent) -> None:
+    def _send(self, number: int, reply: Reply | Begun | Spent) -> None:
         with self._sending, suppress(OSError):  # the server has ended; ``serve`` notices it
             self._pipe.send((number, reply))
 

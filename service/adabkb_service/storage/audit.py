@@ -33,7 +33,8 @@ def add(connection: Connection, rows: Iterable[AuditRow]) -> None:
 
 
 def page(connection: Connection, before: int, limit: int) -> list[tuple[int, AuditRow]]:
-    """At most ``limit`` entries, newest first. If ``before`` is not 0, only entries with numbers below it."""
+    """At most ``limit`` entries with their numbers, newest first. If ``before`` is not 0, only entries with numbers
+    below it."""
     query = select(audit).order_by(audit.c.id.desc()).limit(limit)
     if before:
         query = query.where(audit.c.id < before)
@@ -41,7 +42,7 @@ def page(connection: Connection, before: int, limit: int) -> list[tuple[int, Aud
 
 
 def of_study(connection: Connection, study_id: str, since: datetime, limit: int) -> list[tuple[int, AuditRow]]:
-    """The last ``limit`` entries about a study since a given time, oldest first."""
+    """The last ``limit`` entries about a study since a given time, with their numbers, oldest first."""
     theirs = audit.c.subject == study_id, audit.c.action.like("study %"), audit.c.at >= since
     found = connection.execute(select(audit).where(*theirs).order_by(audit.c.id.desc()).limit(limit))
     return [(row.id, AuditRow(*row[1:])) for row in found][::-1]

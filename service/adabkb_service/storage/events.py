@@ -58,8 +58,8 @@ def of_kinds_after(
 
 
 def has_changed_results(connection: Connection, study_id: str, after: int) -> bool:
-    """Whether an event with a seq above ``after`` may change earlier results, or which of them count: a correction, a
-    number added later, or an edit of the space."""
+    """Whether an event with a seq above ``after`` may change earlier results, or which of them are used: a correction,
+    a number added later, or an edit of the space."""
     query = (
         _after(study_id, after)
         .where(events.c.kind.in_(("corrected", "measured", "edited")))

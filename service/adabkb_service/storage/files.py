@@ -57,7 +57,7 @@ def page(
 
 
 def notes(connection: Connection, study_id: str) -> dict[int, str]:
-    """Return the number of a study's file -> the note of its trial or result; files without a note are left out."""
+    """Return, for the files of a study, number -> note of the trial or result; files without a note are left out."""
     of_trial = and_(trials.c.study_id == files.c.study_id, trials.c.number == files.c.trial)
     of_result = and_(observations.c.study_id == files.c.study_id, observations.c.seq == files.c.observation)
     origin = files.outerjoin(trials, of_trial).outerjoin(observations, of_result)

@@ -1,5 +1,4 @@
-"""Queries of ``grants``: the owner of each study, and the users with whom it is shared. A study without grants has no
-owner."""
+"""Queries of ``grants``: the owner of each study, if it has one, and the users with whom it is shared."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ def replace(connection: Connection, study_id: str, rights: Mapping[str, Right]) 
 
 
 def visible_to(user: str) -> ColumnElement[bool]:
-    """The condition that a user may read a study."""
+    """The condition that a user may read a study: as its owner, or because it is shared."""
     return exists().where(grants.c.study_id == studies.c.id, grants.c.user.in_([user, EVERYBODY]))
 
 

@@ -1,9 +1,9 @@
 """Servers that share a PostgreSQL database: which of them are alive, which follow studies, and messages between them.
 
-Each server has a row in the table ``servers``. So has each model worker, which is a server without HTTP. A server is
-alive while it is connected to PostgreSQL and regularly updates its row, by the clock of the database. (If it is the
-only server, it does not update its row.) Messages are notifications (``NOTIFY``). A message is lost only if the sender
-or the recipient loses its connections. That server then gets a new id, so servers that wait for a reply from the old id
+Each server, including each model worker (a server without HTTP), has a row in the table ``servers``. A server is alive
+while it is connected to PostgreSQL and regularly updates its row, by the clock of the database. (If it is the only
+server, it does not update its row.) Messages are notifications (``NOTIFY``). A message is lost only if the sender or
+the recipient loses its connections. That server then gets a new id, so servers that wait for a reply from the old id
 notice that the old id is gone.
 
 The id of a server is part of its channel's name. It is a secret: anyone who knows it can send requests as any user. By
@@ -128,7 +128,7 @@ class Peers:
         self._beat_at = -SILENT_SECONDS
         """Time of the last update of this server's row ("beat"), by ``time.monotonic``."""
         self._look = False
-        """Whether to update the row now, before it is due."""
+        """Whether to update the row, and to read those of the others, before this is due."""
         self._woken = asyncio.Event()
         """Set when there are messages to send, or the row must be updated."""
         self._listens = asyncio.Event()
@@ -322,8 +322,8 @@ async def _execute(connection: Connection, statement: str, values: Params | None
 
 
 async def _ended(tasks: set[asyncio.Task[None]]) -> None:
-    """Wait for tasks whose connections are shut down, even if this task is cancelled meanwhile. The reason: uvloop
-    aborts the process if a socket is closed while a task waits for the socket."""
+    """Wait for tasks whose connections are shut down, even if this task is cancelled meanwhile. Otherwise, a socket
+    might be closed while a task waits for it, and uvloop then aborts the process."""
     is_cancelled = False
     waiting = asyncio.ensure_future(asyncio.wait(tasks, timeout=CLOSE_SECONDS))
     while not waiting.done():

@@ -69,14 +69,14 @@ class Repeats:
 
     count: int
     mean: float | None
-    """Their mean; None if none of them has a value, as with several objectives."""
+    """The mean of their values; None if none of them has a value, as with several objectives."""
     first: int
     """The number of the first of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class AtPoint:
-    """A result at a point; its value is None if it is missing, as with several objectives."""
+    """A result at a point. ``value`` is None if it is missing, as with several objectives."""
 
     seq: int
     trial: int | None
@@ -246,8 +246,9 @@ def _nested(table: Any, sort: Sort) -> ColumnElement[Any]:
 
 
 def corrected(connection: Connection, study_id: str) -> set[int]:
-    """Numbers of the results whose numbers differ from those before the first correction. A correction that was undone
-    leaves no difference, and an exclusion is none. Only the last ``MAX_CORRECTIONS`` corrections are read."""
+    """The results, by number, whose values, metrics or standard errors differ from those before the first correction.
+    Corrections that were undone and exclusions are not counted. Only the last ``MAX_CORRECTIONS`` corrections are
+    read."""
     theirs = events.c.study_id == study_id, events.c.kind == "corrected"
     query = select(events.c.payload).where(*theirs).order_by(events.c.seq.desc()).limit(MAX_CORRECTIONS)
     first: dict[tuple[int, str, str], Any] = {}
@@ -320,7 +321,7 @@ def _mean(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """A summary of the results that count, except one of them."""
+    """A summary of the results that are not excluded, without one of them."""
 
     count: int
     low: float
@@ -328,18 +329,18 @@ class Others:
     high: float
     """The largest value; NaN if there are no others."""
     there: Sequence[AtPoint]
-    """Those at the point of the omitted result, in order."""
+    """The results at the point of the omitted one, in order."""
     elsewhere: tuple[float, float]
     """The smallest and the largest value at other points; NaN if there are none."""
 
     @property
     def mean_there(self) -> float:
-        """The mean of those at the point; NaN if there are none."""
+        """The mean of the values in ``there``; NaN if there are none."""
         return _mean([each.value for each in self.there if each.value is not None]) if self.there else math.nan
 
 
 def others(connection: Connection, study_id: str, seq: int) -> Others:
-    """Summarize the values that count, except that of the result ``seq``."""
+    """Summarize the values of the results that are not excluded, without the result ``seq``."""
     columns = observations.c
     besides = columns.study_id == study_id, columns.seq != seq, columns.excluded.is_(False)
     query = select(func.count(columns.value), func.min(columns.value), func.max(columns.value)).where(*besides)
@@ -363,15 +364,15 @@ def count_before(connection: Connection, study_id: str, moment: datetime) -> int
 
 
 def moment_of(connection: Connection, study_id: str, count: int) -> datetime | None:
-    """Return when the ``count``-th of the results that are not excluded was stored; None if there are fewer. A
-    suggestion that is not older was made with at least that many results."""
+    """Return when the ``count``-th of the results that are not excluded was stored; None if there are fewer. Later
+    suggestions were made with at least that many results."""
     columns = observations.c
     query = select(columns.observed_at).where(columns.study_id == study_id, columns.excluded.is_(False))
     return connection.scalar(query.order_by(columns.seq).offset(max(0, count - 1)).limit(1))
 
 
 def repeating(connection: Connection, study_id: str, numbers: Sequence[int]) -> set[int]:
-    """Return the numbers of those given trials at whose points there are results."""
+    """Return the numbers of the given trials at whose points there are results."""
     mine = trials.c.study_id == study_id, trials.c.number.in_(numbers)
     theirs = select(cast(observations.c.parameters, Text)).where(observations.c.study_id == study_id)
     query = select(trials.c.number).where(*mine, cast(trials.c.parameters, Text).in_(theirs))

@@ -22,8 +22,8 @@ def find(connection: Connection, name: Forgotten) -> datetime | None:
 def move(connection: Connection, name: Forgotten, at: datetime) -> None:
     """Store the time before which entries of this kind will be deleted.
 
-    If two servers insert the row at the same time, one of them gets ``Contention``. Once the row exists, one server
-    waits for the other.
+    If two servers insert the row at the same time, the transaction of one of them raises ``Contention``. Once the row
+    exists, one server waits for the other.
     """
     moved = connection.execute(update(retention_cutoffs).where(retention_cutoffs.c.name == name), {"at": at})
     if moved.rowcount == 0:

@@ -307,7 +307,7 @@ class EventRow:
 
     @property
     def affects_model(self) -> bool:
-        """Whether the event can change the model's decisions. If so, it makes the prefetched points unusable, unless it
+        """Whether the event can change the model's decisions. Such an event makes prefetched points unusable, unless it
         records that one of them was issued."""
         by_points = self.kind in ("suggested", "queued", "observed", "failed", "retried", "stopped", "edited")
         return by_points or self.changes_result

@@ -119,7 +119,7 @@ studies = Table(
     _count("failed"),
     _count("observations"),
     _count("failures"),  # consecutive failures, up to the latest trial that ended
-    Column("best", JSON(none_as_null=True)),  # the best result that counts: parameters, value, trial
+    Column("best", JSON(none_as_null=True)),  # the best result: parameters, value, trial
     Column("failure_limit", Integer),
     Column("max_runtime_seconds", Double),
     Column("incarnation", String(32), nullable=False, server_default=""),  # random, drawn at creation
@@ -158,7 +158,7 @@ trials = Table(
     Column("lease_seconds", Double, nullable=False),
     Column("leased_until", UtcDateTime),
     Column("value", Double),  # the first result
-    Column("failed_attempt", Integer),  # attempt that reported the failure
+    Column("failed_attempt", Integer),  # attempt that failed
     Column("reason", Text),
     Column("created_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),

@@ -51,4 +51,4 @@ def _public(error: str) -> str:
     """The part of an error that users may see: without quoted texts, and without the addresses and names that
     PostgreSQL puts before the cause."""
     first = (error.splitlines() or [""])[0].rpartition(" failed: ")[2]
-    return re.sub(r'"[^"]*"', "it", first)
+    return re.sub(r'"[^"]*"', '"..."', first)

@@ -60,7 +60,8 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """Formats a record as a readable line; text from users cannot forge another line."""
+    """Formats a record as a readable line. Control characters are escaped, so that text from users cannot forge another
+    line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Override of ``logging.Formatter.format``."""

@@ -26,7 +26,7 @@ class Metrics:
         self._phase_seconds = self._histogram(
             "phase_seconds",
             "Phases of a request: queue (waiting for its batch), decide (waiting for the model to decide on points), "
-            "commit (the transaction) and, after the answer to an observe, learn (the model processes the results).",
+            "commit (the transaction) and, after the response to an observe, learn (the model processes the results).",
             "operation",
             "phase",
         )
@@ -34,7 +34,7 @@ class Metrics:
             "suggest_seconds",
             "Time of a suggest, including retries, excluding the time that Prefer: wait= waits for a trial.",
         )
-        self.observe_seconds = self._histogram("observe_seconds", "Time of an observe, from arrival to answer.")
+        self.observe_seconds = self._histogram("observe_seconds", "Time of an observe, from arrival to response.")
         self.leases_expired = self._counter("leases_expired", "Leases that expired.")
         self.observations = self._counter("observations", "Outcomes reported.", "status")
         self.late_results = self._counter(

@@ -37,7 +37,7 @@ class Traces:
 
     @contextmanager
     def request(self, method: str, headers: list[tuple[bytes, bytes]]) -> Iterator[Span]:
-        """The span of a request, as a child of the span in its headers; active within the block."""
+        """The span of a request, as a child of the span that its headers name; active within the block."""
         carrier = {name.decode(): value.decode("latin-1") for name, value in headers if name in HEADERS}
         parent = self._propagator.extract(carrier)
         with self._tracer.start_as_current_span(method, parent, self._server) as span:
@@ -63,8 +63,8 @@ class Traces:
 
 
 def to_collector(address: str) -> Traces:
-    """Traces exported to a collector by OTLP over HTTP. The variables ``OTEL_*`` configure the rest, such as
-    ``OTEL_TRACES_SAMPLER`` and ``OTEL_EXPORTER_OTLP_HEADERS``.
+    """Return traces that are exported to the collector at an address by OTLP over HTTP. Environment variables configure
+    the rest, such as ``OTEL_TRACES_SAMPLER`` and ``OTEL_EXPORTER_OTLP_HEADERS``.
 
     Raises:
         ValueError: OpenTelemetry is not installed.

@@ -22,14 +22,14 @@ def test_minimum_is_zero_and_no_value_is_below_it(family: Family) -> None:
     for seed in range(2):
         instance = family.draw(seed)
         member = instance.member
-        assert member.evaluate(member.minimiser) == pytest.approx(0.0, abs=1e-4 * instance.range)
+        assert member.evaluate(member.minimizer) == pytest.approx(0.0, abs=1e-4 * instance.range)
         positions = instance.space.encode(
             dict(
                 zip(
                     (axis.name for axis in instance.space.axes),
                     (
                         axis.choices[int(x)] if isinstance(axis, ChoiceAxis) else float(x)
-                        for axis, x in zip(instance.space.axes, member.minimiser, strict=True)
+                        for axis, x in zip(instance.space.axes, member.minimizer, strict=True)
                     ),
                     strict=True,
                 )

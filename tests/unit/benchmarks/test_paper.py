@@ -27,7 +27,7 @@ SMALL = [name for name in EXPERIMENTS if name != "tuning"]
 @pytest.fixture
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Only HTRU2, with few training rows."""
-    task = replace(tuning.TASKS["HTRU2"], training=500, centres=50)
+    task = replace(tuning.TASKS["HTRU2"], training=500, centers=50)
     monkeypatch.setattr(tuning, "TASKS", {"HTRU2": task})
     tuning.tuning.cache_clear()
     yield
@@ -138,13 +138,13 @@ def test_falkon_solves_its_equations() -> None:
     """Conjugate gradients converge to the dense solution."""
     rng = np.random.default_rng(0)
     X, scales, penalty = rng.normal(size=(300, 3)), np.array([0.7, 1.0, 2.0]), 1e-4
-    y, centres = np.sin(X.sum(axis=1)), X[:40]
-    K_nm = falkon.gaussian(X / scales, centres / scales)
-    K_mm = falkon.gaussian(centres / scales, centres / scales)
+    y, centers = np.sin(X.sum(axis=1)), X[:40]
+    K_nm = falkon.gaussian(X / scales, centers / scales)
+    K_mm = falkon.gaussian(centers / scales, centers / scales)
     alpha = np.linalg.solve(K_nm.T @ K_nm + penalty * 300 * K_mm, K_nm.T @ y)
     new = rng.normal(size=(50, 3))
-    dense = falkon.gaussian(new / scales, centres / scales) @ alpha
-    fitted = [falkon.fit(X, y, centres, scales, penalty, steps).predict(new) for steps in (1, falkon.STEPS, 1000)]
+    dense = falkon.gaussian(new / scales, centers / scales) @ alpha
+    fitted = [falkon.fit(X, y, centers, scales, penalty, steps).predict(new) for steps in (1, falkon.STEPS, 1000)]
     assert fitted[-1] == pytest.approx(dense, abs=1e-6)
     errors = [float(np.abs(prediction - dense).mean()) for prediction in fitted]
     assert errors == sorted(errors, reverse=True)

@@ -51,11 +51,11 @@ def test_committed_regrets_meet_the_target_except_explained_ones() -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_minimum_is_attained_and_no_value_is_below_it(name: str) -> None:
     function = FUNCTIONS[name]
-    minimiser = np.array(function.minimiser)
+    minimizer = np.array(function.minimizer)
     low, high = np.array(function.box).T
-    assert np.all((low <= minimiser) & (minimiser <= high))
-    assert function.regret(minimiser) == pytest.approx(0.0, abs=1e-9)
+    assert np.all((low <= minimizer) & (minimizer <= high))
+    assert function.regret(minimizer) == pytest.approx(0.0, abs=1e-9)
 
-    around = minimiser + np.random.default_rng(0).normal(0.0, 1e-2, (1000, function.dimension))
+    around = minimizer + np.random.default_rng(0).normal(0.0, 1e-2, (1000, function.dimension))
     everywhere = np.random.default_rng(1).uniform(low, high, (1000, function.dimension))
     assert min(function.regret(x) for x in (*around, *everywhere)) >= -1e-9

@@ -35,26 +35,26 @@ from tests.samples import some
 def test_minimum_is_attained_and_no_value_is_below_it(name: str) -> None:
     function = FUNCTIONS[name]
     low, high = np.array(function.box).T
-    assert function.regret(np.array(function.minimiser)) == pytest.approx(0.0, abs=1e-9)
+    assert function.regret(np.array(function.minimizer)) == pytest.approx(0.0, abs=1e-9)
 
     rng = np.random.default_rng(0)
-    near = [np.array(function.minimiser) + rng.normal(0.0, scale, (500, len(low))) for scale in (1e-2, 1e-4)]
+    near = [np.array(function.minimizer) + rng.normal(0.0, scale, (500, len(low))) for scale in (1e-2, 1e-4)]
     everywhere = rng.uniform(low, high, (1000, len(low)))
     assert min(function.regret(x) for x in (*near[0], *near[1], *everywhere)) >= -1e-9
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_shifted_box_keeps_its_size_and_contains_the_minimiser(name: str) -> None:
+def test_shifted_box_keeps_its_size_and_contains_the_minimizer(name: str) -> None:
     function = FUNCTIONS[name]
     low, high = np.array(function.box).T
-    width, minimiser = high - low, np.array(function.minimiser)
+    width, minimizer = high - low, np.array(function.minimizer)
     boxes: list[Array] = []
     for seed in range(50):
         moved_low, moved_high = np.array(shifted(function, generator(name, seed)).box).T
         assert moved_high - moved_low == pytest.approx(width)
         assert np.all(np.abs(moved_low - low) <= MAX_SHIFT * width + 1e-9)
         margin = (MARGIN - 1e-9) * width
-        assert np.all((moved_low + margin <= minimiser) & (minimiser <= moved_high - margin))
+        assert np.all((moved_low + margin <= minimizer) & (minimizer <= moved_high - margin))
         boxes.append(moved_low)
     assert len(np.unique(boxes, axis=0)) == 50
 

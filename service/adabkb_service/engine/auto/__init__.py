@@ -1,1 +1,1 @@
-"""The ``auto`` profile: the tree and the loop of the ``paper`` profile, but with learned hyperparameters."""
+"""The ``auto`` profile: Ada-BKB with learned hyperparameters."""

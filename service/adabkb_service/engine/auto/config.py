@@ -53,7 +53,7 @@ class Config:
     robust: bool = False
     """Whether results that the others contradict get less weight: see ``doubts``."""
     has_plates: bool = False
-    """Whether results of the same plate share an offset, whose variance is learned."""
+    """Whether results of the same plate share an unknown offset. The variance of the offsets is learned."""
 
     @property
     def is_exact(self) -> bool:

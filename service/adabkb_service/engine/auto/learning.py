@@ -50,8 +50,8 @@ GROWTH = 125
 REFIT = 10
 """The hyperparameters are learned again when one in this many results is new."""
 OUTLIER = 5.0
-"""The hyperparameters are also learned again after a result whose model output is farther than this from 0, in standard
-deviations."""
+"""The hyperparameters are also learned again after a result whose model output is farther than this from 0. (Model
+outputs have standard deviation 1.)"""
 SMALL = 20
 """The maximum number of results for which learning takes effect at once: it then takes less than a millisecond, and
 delays would cost evaluations."""
@@ -108,8 +108,8 @@ def _awaits_learning(state: State) -> bool:
 
 
 def with_prepared_of(state: State, prepared: State) -> State:
-    """Return a state with the checkpoint prepared from another state of the same record, which differs only in later
-    cuts."""
+    """Return the state with the checkpoint of ``prepared``, a state of the same record that differs only in later cuts
+    of the tree."""
     return replace(state, prepared=prepared.prepared, metrics=prepared.metrics)
 
 
@@ -128,8 +128,8 @@ def relearned(state: State, record: Record) -> State:
 
 
 def _adopted(state: State) -> State:
-    """Return the state with the prepared checkpoint in effect. The tree may have been cut further since it was
-    prepared."""
+    """Return the state with its prepared checkpoint in effect; the state itself without one. The tree may have been cut
+    further since the checkpoint was prepared."""
     found = state.prepared
     if found is None:
         return state
@@ -217,11 +217,11 @@ def evidence_of(state: State, record: Record, rows: Ints, powers: Array) -> Evid
 
 
 def _dictionary(state: State, record: Record) -> tuple[int, ...]:
-    """Return the rows of the next dictionary: the best ones, and others drawn with probabilities proportional to their
-    leverages, up to the limit (as in BKB, rescaled).
+    """Return the rows of the next dictionary, in increasing order: the best ones, and others drawn with probabilities
+    proportional to their leverages, at most ``DICTIONARY`` in all.
 
-    The leverages s2 / nu come from the previous posterior. Rows are drawn without replacement, by Efraimidis and
-    Spirakis' keys.
+    BKB draws by the same leverages, s2 / nu under the previous posterior, but without a limit. Here, rows are drawn
+    without replacement, by the keys of Efraimidis and Spirakis (2006).
     """
     rows = to_fit(state.problem.seed, record.values)
     rows = rows[np.sort(np.unique(record.ordinals[rows], return_index=True)[1])]  # one row per point

@@ -3,10 +3,10 @@
 The algorithm's loop is split into three methods, because workers evaluate the points. The model process calls them
 (``inference/model.py``), after the server has stored and acknowledged the result.
 
-``suggestions``: Condition the posterior on pending points as if they had been observed at their means; find the
+``suggestions``: Condition the posterior on pending points as if they had been observed at their means. Find the
     position x* with the largest upper confidence bound f~ = mean + beta s in the whole box (``search``), where beta
-    takes the values of ``betas`` in turn; cut the tree around x* until the centroid of the cell that holds it is almost
-    as good (``refine``). That centroid is the suggestion.
+    takes the values of ``betas`` in turn. Cut the tree around x* until the centroid of the cell that contains x* is
+    almost as good (``refine``). That centroid is the suggestion.
 ``observe``: Condition the posterior on the result. When a tenth of the results is new, or after an outlier, a
     checkpoint is due: the hyperparameters are learned again (``learning``), and cells that cannot contain the optimum
     are marked as pruned (``pruning``). Only reports use these marks. Hyperparameters fitted to the first n results
@@ -18,13 +18,13 @@ If equal results show that the objective has steps, points on a known step are e
 suggested instead of a centroid in three cases: if the objective has steps; if results seem noisy and beta is below
 ``betas.EXPLORING``; and in a space with categories that is searched exhaustively.
 
-Some suggestions come from a quadratic model of the best results, which finds the last digits of an optimum
-(``quadratic``, ``turns``), unless results are noisy.
+Some suggestions come from a quadratic model of the best results, which locates an optimum precisely (``quadratic``,
+``turns``), unless results are noisy.
 
-The search has stalled if it brought no gain for 20 results, or for 5 per relevant axis if that is more. Then two
-suggestions in three belong to a *restart*. It uses the same tree, but a posterior conditioned only on results that came
-since the restart began and are not near the best point (``restarts``). Slices and studies with several objectives use
-neither the quadratic model nor restarts.
+The search has stalled if it brought no gain for 20 results (or for 5 per relevant axis, if that is more), or if several
+results near the best point are equally good. Then two suggestions in three belong to a *restart*. It uses the same
+tree, but a posterior conditioned only on results that came since the restart began and are not near the best point
+(``restarts``). Slices and studies with several objectives use neither the quadratic model nor restarts.
 
 No point is suggested twice, except as a replicate (if results are declared to be noisy, or to check a doubted result:
 see ``doubts``), or if the search finds no new point. docs/algorithm.md describes the parts, docs/decisions/0005 the
@@ -96,9 +96,8 @@ Bools = NDArray[np.bool_]
 def suggestions(
     state: State, pending: Array, failed: Array | None = None, replaced: Array | None = None
 ) -> Iterator[Suggestion[State]]:
-    """Yield points to evaluate, until every point of a finite space is taken.
-
-    Each point counts as pending when the next one is chosen.
+    """Yield points to evaluate. Each counts as pending when the next one is chosen. The iterator ends when every point
+    of a finite space is evaluated or issued, unless noise is declared.
 
     Args:
         state: the state of the study.
@@ -135,8 +134,8 @@ def suggestions(
 def suggestions_within(
     state: State, within: Slice, pending: Array, failed: Array | None = None, replaced: Array | None = None
 ) -> Iterator[Suggestion[State]]:
-    """Yield points of a slice, like ``suggestions``: those with the largest bounds in the slice, apart from repeats and
-    the first rows of a catalogue.
+    """Yield points of a slice, as ``suggestions`` does. Except for repeats and the first rows of a catalogue, these are
+    the points with the largest bounds in the slice.
 
     The tree is not cut, since centroids of cells are not in the slice, and a stalled search does not restart.
     """
@@ -198,8 +197,8 @@ def observe(
 
 
 def prepare(state: State) -> State:
-    """Return the state with the checkpoints that the next result requires. If it has them, compute the gap that follows
-    from them, which is remembered for reports."""
+    """Return the state with the checkpoints that the next result requires. If it has them already, compute and cache
+    the gap that follows from them, for reports."""
     if learns_next(state):
         return learning.prepare(state)
     if state.prepared is not None:
@@ -270,14 +269,14 @@ def _is_wide(state: State) -> bool:
 
 
 def _has_choices(state: State) -> bool:
-    """Return whether the confidence widths are those for categories. With a prior they are not, since the prior favors
-    certain choices."""
+    """Return whether the confidence widths are those for spaces with categories. With a prior they are not, since the
+    prior favors certain choices."""
     return state.problem.domain.most_choices > 0 and state.problem.config.prior is None
 
 
 def _is_itself(state: State, beta: float, out: Issued) -> bool:
-    """Return whether a target, found with this confidence width, is suggested itself instead of the centroid of its
-    cell.
+    """Return whether the target of the search, found with this confidence width, is suggested instead of the centroid
+    of its cell.
 
     A centroid has the middle value of each ordered axis, and is often on the same step of the objective as other
     results. If results seem noisy, the best predicted point is often at an edge of the space, where no centroid is.
@@ -289,7 +288,7 @@ def _is_itself(state: State, beta: float, out: Issued) -> bool:
 
 
 def _phase(state: State, best: int | None, point: Array, beta: float) -> Phase:
-    """Return the phase of a chosen point, (d,), given the confidence width and the best row."""
+    """Return the phase of a chosen point, (d,), given the row of the best result and the confidence width."""
     if best is None or state.record.size < MIN_RESULTS:
         return "start"
     domain, nearby = state.problem.domain, state.record.positions[best]
@@ -299,7 +298,7 @@ def _phase(state: State, best: int | None, point: Array, beta: float) -> Phase:
 
 
 def _decide_restart(state: State, restart: Restart, view: View, out: Issued) -> Suggestion[State]:
-    """Return the next point of a restart, which is where the bound is largest. It is random for the first
+    """Return the next point of a restart: the one with the largest bound. The point is random for the first
     ``RANDOM_POINTS`` points, while all results of the restart are equal, and if the largest bound is near the best
     point of the study."""
     view, domain = for_step(view, state.problem.seed, step_of(state, out)), state.problem.domain
@@ -324,8 +323,8 @@ def _restart(state: State, start: int, out: Issued) -> tuple[Restart, SearchView
 
 
 def _to_repeat(state: State, out: Issued, within: Slice | None = None) -> Array | None:
-    """Return the point, (d,), of a doubted result that should be repeated, in the slice if one is given; None if there
-    is none. A point with a value between the steps of its parameter cannot be chosen again."""
+    """Return the point, (d,), of a doubted result that should be repeated (in the slice, if one is given); None if
+    there is none. Points with a value between the steps of a parameter cannot be suggested."""
     of_metrics = ((each.problem, each.record) for each in state.metrics)
     for problem, record in ((state.problem, state.record), *of_metrics):
         point: Array
@@ -347,7 +346,7 @@ def _first_of_catalogue(state: State, within: Slice, out: Issued) -> Array | Non
 
 
 def _at(state: State, point: Array) -> Suggestion[State]:
-    """Return the suggestion of a point, (d,), itself, in the leaf that contains it."""
+    """Return a suggestion of this very point, (d,), in the leaf that contains it."""
     cell, _ = state.tree.find(state.problem.root, point)
     return replace(_suggestion(state, Refined(state.tree, cell, point, [], capped=False)), phase="polish")
 
@@ -363,17 +362,17 @@ def _random(state: State, out: Issued) -> Array | None:
 
 
 def _is_uninformative(view: View, values: Array) -> bool:
-    """Return whether all of several results are equal, and the view is the posterior of the objective alone. Its bounds
-    then depend only on distances, and are largest in the corners. Any other view also depends on a prior, older studies
-    or metrics."""
+    """Return whether there are several results, all equal, and the view is the posterior of the objective alone. Its
+    bounds then depend only on distances, and are largest in the corners. Any other view also depends on a prior, older
+    studies or metrics."""
     return isinstance(view, Surrogate) and len(values) > 1 and bool(values.min() == values.max())
 
 
 def _untried_choices(state: State, out: Issued, within: Slice | None = None) -> Callable[[Array], Bools] | None:
-    """Return a predicate for positions, (k, d): whether each has an untried choice. None if all choices are tried, or
+    """Return a function that returns which positions, (k, d), have an untried choice. None if all choices are tried, or
     if untried choices do not affect this step. In a slice, only its free axes count.
 
-    In the first steps, choices with descriptors do not count, since the descriptors predict which of them are good.
+    In the first steps, choices with descriptors are ignored, since the descriptors predict which of them are good.
     """
     domain, step = state.problem.domain, step_of(state, out)
     if not _looks_for_choices(state, step):
@@ -385,8 +384,8 @@ def _untried_choices(state: State, out: Issued, within: Slice | None = None) -> 
 
 
 def _untried_branches(state: State, out: Issued) -> Callable[[Array], bool] | None:
-    """Return a predicate: whether a point, (d,), is in a branch of conditions without points. None if each branch has a
-    point, or if no feasible point is known in the branches without one."""
+    """Return a function that returns whether a point, (d,), is in a branch of conditions without evaluated or issued
+    points. None if each branch has such a point, or if no feasible point is known in the others."""
     domain = state.problem.domain
     untried = domain.activity.untried(np.concatenate([state.record.positions, out.positions]))
     feasible = domain.whole.feasible
@@ -405,7 +404,7 @@ def _has_untried_described(state: State, out: Issued) -> bool:
 
 
 def _looks_for_choices(state: State, step: int) -> bool:
-    """Return whether untried choices affect a step: one of the first, but not the very first, with one objective."""
+    """Return whether untried choices affect a step: only early steps after the first one, with a single objective."""
     most = state.problem.domain.most_choices
     last = max(betas.EARLY_STEPS, betas.STEPS_PER_CHOICE * most)
     return most > 0 and not state.problem.has_several and 0 < step < last
@@ -420,7 +419,7 @@ def _largest(
     within: Slice | None = None,
     only: Callable[[Array], Bools] | None = None,
 ) -> Array:
-    """Return the position with the largest upper confidence bound, among free points off known plateaus.
+    """Return the position with the largest upper confidence bound, among free points outside known plateaus.
 
     In the first ``EARLY_STEPS`` steps, as long as some branches of conditions have no points, only these are searched.
 
@@ -446,7 +445,7 @@ def _largest(
 
 
 def _off_plateaus(search: Search, known: Plateaus) -> Array:
-    """Return the position that a search finds off known plateaus. If it finds none, search everywhere."""
+    """Return the position that a search finds outside known plateaus or, if it finds none, anywhere."""
     if not known.are_found:
         return maximize_ucb(search)
     _, step = search.draw

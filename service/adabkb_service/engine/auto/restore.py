@@ -73,7 +73,7 @@ def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[St
 
     Args:
         state: the state of the study.
-        record: the results that count, in log order.
+        record: the results after the correction, in log order.
         cells: unused; the state contains them.
 
     Raises:

@@ -59,7 +59,7 @@ class Extent(Protocol):
 
 @dataclass(frozen=True)
 class Constraint:
-    """Comparisons and memberships joined by and, or and not; see ``grammar``.
+    """Comparisons and memberships, joined by ``and``, ``or`` and ``not``; see ``grammar``.
 
     Raises:
         ConstraintError: on first use, if the text does not match the grammar.
@@ -67,8 +67,9 @@ class Constraint:
 
     text: str
     where: tuple[tuple[str, tuple[Value, ...]], ...] = field(default=(), hash=False)
-    """Where it applies: each of these parameters has one of these values. It holds at all other points, and in boxes
-    that contain only other points. ``holds`` ignores this, because an inactive parameter has no value."""
+    """Where the constraint applies: each of these parameters has one of these values. The constraint holds at all other
+    points, and in boxes that contain only other points. ``holds`` ignores ``where``, because an inactive parameter has
+    no value."""
 
     @cached_property
     def names(self) -> dict[str, int]:
@@ -99,12 +100,12 @@ class Constraint:
         return column_of(self.text, offset)
 
     def holds(self, point: Mapping[str, Any]) -> bool:
-        """Whether it holds at a point where it applies, given as name -> value; other parameters are ignored."""
+        """Whether it holds at a point where it applies. ``point`` is name -> value, and may have further parameters."""
         found: bool = _evaluator(self.text, POINT)(point)
         return found
 
     def hold_at(self, columns: Mapping[str, Column]) -> Bools:
-        """(k,) whether it holds at points given by name, up to rounding."""
+        """(k,) whether it holds at points, up to rounding. ``columns`` has each parameter's values by its name."""
         with np.errstate(all="ignore"):
             found: Bools = _evaluator(self.text, POINTS)(columns)
         for name, values in self.where:
@@ -112,10 +113,10 @@ class Constraint:
         return found
 
     def slack(self, columns: Mapping[str, Column]) -> Array:
-        """(k,) slack at points given by name. The slack of a comparison is the side that must be larger minus the side
-        that must be smaller, or minus infinity if it is undefined. The slack of a membership is plus or minus infinity.
-        Conjunctions take the minimum, disjunctions the maximum. The slack is infinite where the constraint does not
-        apply."""
+        """(k,) slack at points, given as for ``hold_at``. The slack of a comparison is the side that must be larger
+        minus the side that must be smaller, or minus infinity if this is undefined. The slack of a membership is plus
+        or minus infinity. Conjunctions take the minimum, disjunctions the maximum. The slack is infinite where the
+        constraint does not apply."""
         with np.errstate(all="ignore"):
             found: Array = _evaluator(self.text, SLACKS)(columns)
         for name, values in self.where:
@@ -123,12 +124,12 @@ class Constraint:
         return found
 
     def may_hold(self, extents: Mapping[str, Extent]) -> Bools:
-        """(k,) whether it may hold somewhere in boxes given by name. False is a proof."""
+        """(k,) whether it may hold somewhere in boxes, given as for ``compared``. False is a proof."""
         return self.compared(extents)[0]
 
     def compared(self, extents: Mapping[str, Extent]) -> Truth:
-        """(k,) each: whether it may hold somewhere in boxes given by name (False is a proof), and whether it holds
-        everywhere in them where it is defined, up to rounding."""
+        """(k,) each: whether it may hold somewhere in boxes (False is a proof), and whether it holds everywhere in them
+        where it is defined, up to rounding. ``extents`` has each parameter's extent by its name."""
         with np.errstate(all="ignore"):
             may, surely = _evaluator(self.text, BOXES)(extents)
         for name, values in self.where:
@@ -209,7 +210,7 @@ def _may_have(extent: Extent, membership: Membership) -> Truth:
 
 
 def _joined(join: Callable[[Any, Any], Any], truths: Iterable[Truth]) -> Truth:
-    """The joint truth of several expressions: ``join`` is "and" or "or"."""
+    """The joint truth of several expressions. ``join`` is a logical "and" or "or" of arrays."""
     may, surely = zip(*truths, strict=True)
     return reduce(join, may), reduce(join, surely)
 

@@ -16,13 +16,13 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Arithmetic:
-    """Semantics of the grammar's symbols for one kind of values."""
+    """The meaning of the grammar's symbols for one kind of values: numbers, arrays or intervals."""
 
     constant: Callable[[float], Any]
     number: Callable[[Any], Any]
     """Returns the numbers of a parameter."""
     functions: Mapping[str, Callable[..., Any]]
-    """By symbol: "+", "-", "*", "/", "**", and the functions by name; a negation is a difference from 0."""
+    """Symbol ("+", "-", "*", "/" or "**") or name of a function -> function. A negation is a difference from 0."""
     side: Callable[[Callable[[Values], Any], Values], Any]
     """Calls one side of a comparison, a function of the values."""
     compare: Callable[[str, Any, Any], Any]

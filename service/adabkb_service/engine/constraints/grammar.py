@@ -95,7 +95,7 @@ def _name(node: ast.AST) -> str | None:
 class _Reader:
     """Converts Python's syntax trees to expressions, and refuses everything outside the grammar.
 
-    The methods take the number of remaining nesting levels, and whether to negate the result.
+    The argument ``levels`` is the number of remaining nesting levels, and ``opposite`` whether to negate the result.
 
     Raises:
         ConstraintError: the tree does not match the grammar.
@@ -120,10 +120,11 @@ class _Reader:
             case ast.Name(id=name):
                 return Membership(name, node.col_offset, (True,), (node.col_offset,), excluded=opposite)
             case ast.Constant(value=str(value)):
-                example = f"kind == {value!r} or kind == 'x', or use in"
-                raise self._error(node, f"{brief(value)!r} alone compares nothing; name the parameter too: {example}")
+                example = f"kind == 'x' or kind == {value!r}"
+                message = f"{brief(value)!r} alone is not a comparison; repeat the parameter, such as {example}"
+                raise self._error(node, message)
             case ast.Tuple():
-                raise self._error(node, "split the constraint at the comma, or join its parts by and")
+                raise self._error(node, "split the constraint at the comma, or join its parts with `and`")
         self._refuse_symbols(node)
         raise self._error(node, f"must compare two sides, such as {EXAMPLES}")
 
@@ -147,7 +148,8 @@ class _Reader:
             self._refuse_symbols(side)
         if symbol is None or len(node.ops) > 1:
             last = node.comparators[-1]
-            raise self._error(last, f"{', '.join(MEMBERSHIPS.values())} cannot be chained; join two comparisons by and")
+            symbols = ", ".join(MEMBERSHIPS.values())
+            raise self._error(last, f"{symbols} cannot be chained; join two comparisons with `and`")
         is_list = isinstance(op, ast.In | ast.NotIn)
         if is_list and not isinstance(right, ast.List | ast.Tuple | ast.Set):
             raise self._error(right, f"{symbol} needs a list of values, such as kind {symbol} ['x', 'y']")

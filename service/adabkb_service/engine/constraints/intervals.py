@@ -1,8 +1,8 @@
 """Interval arithmetic: bounds of an expression over many boxes at once.
 
-An interval is a pair of arrays, its ends in each box. Every interval contains all values that the expression takes, up
-to rounding. If a result is undefined, as in 0 times infinity, the interval is the whole line. Points where the
-expression has no value, such as the logarithm of a negative number, are ignored.
+An interval is a pair of arrays: its lower and its upper end in each box. Every interval contains all values of the
+expression in its box, up to rounding. If a result is undefined, as in 0 times infinity, the interval is the whole line.
+Points where the expression has no value, such as the logarithm of a negative number, are ignored.
 
 Source: R. E. Moore, R. B. Kearfott, M. J. Cloud, Introduction to Interval Analysis, SIAM 2009, chapters 2 and 5.
 """

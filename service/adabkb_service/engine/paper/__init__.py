@@ -1,1 +1,1 @@
-"""Ada-BKB with given constants, and its variants: the systems that the paper compares it with."""
+"""Ada-BKB with given constants, and its variants: the algorithms that the paper compares it with."""

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Start of the batch, and bound on the change of the variances since then."""
+    """The start of a batch, and a bound on the change of the variances since then."""
 
     start: int
     """Number of earlier results."""

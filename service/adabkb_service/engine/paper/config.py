@@ -1,4 +1,4 @@
-"""The constants of the paper's systems, and the quantities derived from them for a search space."""
+"""The constants of the paper's algorithms, and the quantities derived from them for a search space."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Config:
     prunes: bool = True
     """Whether leaves that cannot contain the optimum are pruned."""
     index: Literal["ucb", "ei"] = "ucb"
-    """The index of a leaf: its upper bound (paper, eq. 9), or the expected improvement."""
+    """What the chosen leaf maximizes: its upper bound (paper, eq. 9), or the expected improvement."""
     coordinates: Literal["unit", "raw"] = "unit"
     """Model coordinates: the unit cube, or the user's coordinates."""
     outputs: Literal["standardized", "raw"] | None = None
@@ -109,7 +109,7 @@ class Problem:
 
     @cached_property
     def fixed(self) -> Array | None:
-        """The fixed points, shape (P, d), in the unit cube; None for a system with a tree."""
+        """The fixed points, shape (P, d), in the unit cube; None for an algorithm with a tree."""
         return fixed_points(self.space, self.seed, self.config.points_per_axis, self.config.points)
 
     @cached_property

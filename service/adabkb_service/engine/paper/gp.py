@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class SketchedGP:
-    """The features and variances of all P known points. Operations return a new value."""
+    """The features and variances of all P known points. Each operation returns a new object."""
 
     sketch: sketch.Sketch
     posterior: posterior.Posterior

@@ -86,7 +86,7 @@ class Matern:
 
 def _between(X: Array, Y: Array, metric: str) -> Array:
     """The distances, (n, m), between points X (n, d) and Y (m, d)."""
-    # The import takes a third of a second; the server and the commands only need the constants of a system.
+    # The import takes a third of a second; the server and the commands only need the configurations.
     from scipy.spatial.distance import cdist  # noqa: PLC0415
 
     found: Array = cdist(X, Y, metric)

@@ -1,20 +1,20 @@
 """Ada-BKB (paper, Algorithm 1), split at the evaluation: ``suggestions`` repeats lines 4-6 and 11 until a point must be
-evaluated; ``observe`` does the rest of lines 7-11 with the result.
+evaluated; ``observe`` performs the rest of lines 7-11 with the result.
 
 The paper leaves some questions open and contradicts itself on others; docs/algorithm.md lists all answers. Line 5 also
-applies to the root, where the prior's s is 1 / sqrt(lambda). The index uses the parent's current bound. The
-leaf that contains the incumbent is never pruned. Among leaves with equal indices the shallowest wins, then the one with
-the smallest path. A suggestion takes at most ``MAX_EXPANSIONS`` expansions; one that reaches them is ``capped``.
+applies to the root, where the prior's s is 1 / sqrt(lambda). The index uses the parent's current bound. The leaf that
+contains the incumbent is never pruned. Among leaves with equal indices the shallowest wins, then the one with the
+smallest path. A suggestion takes at most ``MAX_EXPANSIONS`` expansions; one that reaches them is ``capped``.
 
-Pending points are hallucinated as in GP-BUCB (Desautels et al. 2014): they reduce the variance as if they had been
-observed, and leave the mean unchanged. Without pending points, every step is the paper's. With them, a leaf whose point
-is pending is expanded instead of being issued twice. A point is repeated only if all leaves are pending and at
+Pending points are treated as in GP-BUCB (Desautels et al. 2014): they reduce the variance as if they had been observed,
+and leave the mean unchanged. Without pending points, every step is the paper's. With them, a leaf whose point is
+pending is expanded, so that its point is not issued twice. A point is repeated only if all leaves are pending and at
 h_max.
 
-The systems that the paper compares Ada-BKB with are variants of it (``Config``). Without the sketch (qbar is infinite),
-without pruning and with its own V_h, it is Ada-GP-UCB. With fixed points as leaves and V_h = 0, nothing is expanded or
-pruned: this is BKB or Random-BKB, and without the sketch GP-UCB. ``batch_drift`` makes it Ada-BBKB, which the paper
-names in its outlook.
+The algorithms that the paper compares Ada-BKB with are variants of it (``Config``). Without the sketch (qbar is
+infinite), without pruning and with its own V_h, it is Ada-GP-UCB. With fixed points as leaves and V_h = 0, nothing is
+expanded or pruned: this is BKB or Random-BKB, and without the sketch GP-UCB. ``batch_drift`` makes it Ada-BBKB, which
+the paper names in its outlook.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def suggestions(
     failed: Array | None = None,
     replaced: Array | None = None,  # noqa: ARG001
 ) -> Iterator[Suggestion[State]]:
-    """An endless iterator of points to evaluate. Each is pending when the next one is decided on.
+    """An endless iterator of points to evaluate. Each counts as pending when the next one is chosen.
 
     Args:
         state: the state of the study.
@@ -143,7 +143,7 @@ def _with_pending_observed(gp: SketchedGP, points: Points, pending_points: list[
 def _choose(state: State, fantasized: SketchedGP, pending_points: list[int]) -> tuple[int | None, bool]:
     """Line 4: the leaf with the largest index (None if no leaf is left), and whether its point is pending.
 
-    A leaf whose point is pending and that cannot be expanded is skipped, unless all are such leaves.
+    Leaves that are pending and cannot be expanded are skipped, unless all leaves are of this kind.
     """
     tree = state.tree
     if not tree.count:
@@ -181,7 +181,8 @@ def cell_indices(state: State, keys: Sequence[str]) -> Array:
 
 
 def _expands(state: State, fantasized: SketchedGP, leaf: int, repeat: bool) -> bool:
-    """Line 5: whether beta s <= V_h and h < h_max. A leaf whose point is pending is expanded for any s."""
+    """Line 5: whether to expand a leaf, since beta s <= V_h and h < h_max. If ``repeat``, its point is pending; it is
+    then expanded for any s."""
     tree = state.tree
     if tree.depth[leaf] >= state.problem.max_depth:
         return False

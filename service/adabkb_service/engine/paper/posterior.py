@@ -35,7 +35,7 @@ NEGATIVE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """The inverse, and the parts of the variance of all P points. Operations return a new value."""
+    """A^-1, and the two parts of the variance of all P points. Each operation returns a new object."""
 
     ridge: float
     inverse: Array

@@ -1,4 +1,4 @@
-"""The user's view of a model: its statistics, predictions, the recommended point and the extent of cells."""
+"""Reports of a model, in the user's units: statistics, predictions, the recommended point and the boxes of cells."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def restore(
 
     Args:
         space, config, seed: those of the study.
-        record: the results that count, in log order.
+        record: the results that the model uses, in log order.
         cells: key -> "leaf" | "expanded" | "pruned" of every cell ever created, in order of creation; empty before the
             first suggestion.
         dictionary: ordinals of the points in the dictionary.
@@ -62,8 +62,8 @@ def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[St
     The ordinals of points may change, so the dictionary of the new state replaces the stored one entirely.
 
     Args:
-        state: before the correction.
-        record: the results that count now, in log order.
+        state: the state before the correction.
+        record: the results after the correction, in log order.
         cells: key -> status of every cell ever created. Expanded cells stay expanded, since their children's points
             were issued.
     """
@@ -112,7 +112,7 @@ def restored(
 
     Args:
         problem: space, constants and seed.
-        record: the results that count, in log order.
+        record: the results, in log order.
         cells: key -> status, parents before children.
         dictionary: ordinals of the points in the dictionary; None to draw it by the variances under the full one.
         drawn_at: number of results when the dictionary was drawn.

@@ -40,7 +40,7 @@ kernel, one dimension)."""
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """The dictionary S, and the features of all P points. Operations return a new value."""
+    """The dictionary S, and the features of all P points. Each operation returns a new object."""
 
     kernel: Kernel
     dictionary: Ints

@@ -209,7 +209,7 @@ def resampled(state: State, point: int) -> Ints:
     """The next dictionary, drawn by the variances before the newest result (as in BKB).
 
     Args:
-        state: before the newest result.
+        state: the state before the newest result.
         point: id of the point of the newest result.
 
     Returns:
@@ -245,8 +245,8 @@ def refactorize(state: State, dictionary: Ints, batch_start: int, clipped: int =
 
 
 def absorb(state: State, point: int, value: float) -> State:
-    """Fold a result of a known point, given its id: by rank-one and column updates, or by a factorization from scratch
-    if that is cheaper or required by rounding errors."""
+    """Return the state with a result of a known point, given its id: by rank-one and column updates, or by a
+    factorization from scratch if that is cheaper or required by rounding errors."""
     batch = _batch_with(state, point)
     present = state.gp.sketch.dictionary
     dictionary = resampled(state, point) if batch is None else present

@@ -15,4 +15,4 @@ class Config:
     design: Design
     """``random``: uniform and independent; ``sobol``: Sobol' points under a random digital shift."""
     repeats: bool = False
-    """Whether points of a finite space may be repeated, because results are declared to be noisy."""
+    """Whether points may be repeated, because results are declared to be noisy."""

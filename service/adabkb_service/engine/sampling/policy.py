@@ -1,8 +1,8 @@
 """Sampling without a model: the points of a study depend on its seed, and not on results.
 
 With n results and issued points, the next suggestion is the first of the points n, n + 1, ... of a sequence that
-satisfies the constraints and is new. So a replayed study has the same points, and workers that ask at the same time get
-consecutive points.
+satisfies the constraints and, unless points may be repeated, is new. So a replayed study has the same points, and
+workers that request points at the same time get consecutive ones.
 
 Predictions are the mean and the standard deviation of all results, everywhere.
 """
@@ -186,7 +186,8 @@ def _rows(record: Record, rows: NDArray[np.int64]) -> Record:
 
 
 def _next(state: State, within: Slice, out: Array) -> Array:
-    """Return the next point, (d,), given the issued points, (k, d). If no free point is found, it is random."""
+    """Return the next point, (d,), given the issued points, (k, d). If none of ``TRIED`` points of the sequence is
+    free, return a random free point of a small finite space, else a random point."""
     known = () if state.config.repeats else [*state.record.positions, *out]
     taken = {point.tobytes() for point in known}
     first, point = state.record.size + len(out), None

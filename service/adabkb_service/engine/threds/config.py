@@ -13,7 +13,7 @@ class Config:
     """The constants of GP-ThreDS. Outputs are in the user's units, with the engine's sign."""
 
     model: constants.Config
-    """The constants of a test, from ``of_a_test``."""
+    """The constants of a test, as returned by ``of_a_test``."""
     lowest: float
     highest: float
     """The interval in which the optimum of the objective is expected."""

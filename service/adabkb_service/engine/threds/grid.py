@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 
 def new_test(problem: Problem, config: Config, key: str) -> Test:
-    """A test without results. The middle of its grid is the first point."""
+    """A test of the cell with this key, without results. The first point is the one nearest to the middle."""
     space = problem.space
     low, high = box(key, space.dimension)
     positions = distinct(space.snap(product(list(np.linspace(low, high, config.grid).T))))

@@ -74,7 +74,7 @@ def restore(
     dictionary: Sequence[int],  # noqa: ARG001
     learned: Mapping[str, object] | None = None,  # noqa: ARG001
 ) -> State:
-    """The state of a study, by folding its T results one after the other. See ``Policy.restore``."""
+    """The state of a study, computed by observing its results one after the other. See ``Policy.restore``."""
     return _replayed(start(space, config, seed), record, cells)
 
 
@@ -163,8 +163,8 @@ def exhausted(
     within: Slice | None = None,  # noqa: ARG001
     failed: Array | None = None,
 ) -> bool:
-    """Return whether all points that remain in the test have failed (cube positions (f, d)), so that the test can never
-    end."""
+    """Return whether all points that remain in the test are among the failed ones, (f, d) cube positions. The test can
+    then never end."""
     if state.test is None or failed is None or not len(failed):
         return False
     study = state.test.study
@@ -173,7 +173,7 @@ def exhausted(
 
 
 def report(state: State) -> Report:
-    """The model of the current test in numbers. There is no certificate."""
+    """Statistics of the model of the current test. There is no gap."""
     study = None if state.test is None else state.test.study
     return Report(
         gap=None,
@@ -209,7 +209,7 @@ def cell_box(state: State, key: str) -> CellBox:
 
 
 def _replayed(state: State, record: Record, cells: Mapping[str, str]) -> State:
-    """The state after these results, if these cells have been reported."""
+    """The state after these results, given the cells that have been reported."""
     for position, value, error in zip(record.positions, record.values, record.errors, strict=True):
         state = observe(state, position, float(value), float(error)).state
     return replace(state, reported=cells)

@@ -32,6 +32,15 @@ def test_nonexistent_database_is_unavailable(url: str) -> None:
     database.close()
 
 
+def test_error_does_not_show_the_name_of_a_database(other_postgresql: str) -> None:
+    url = sa.make_url(other_postgresql).set(database="laboratory")
+    database = Database(url.render_as_string(hide_password=False))
+    with pytest.raises(Unavailable, match=r'database "\.\.\." does not exist') as raised, database.reading():
+        pass
+    assert "laboratory" not in str(raised.value)
+    database.close()
+
+
 def test_clock_is_in_utc_and_never_decreases(database: Database) -> None:
     first, second = database.now(), database.now()
     assert first.utcoffset() == timedelta(0)

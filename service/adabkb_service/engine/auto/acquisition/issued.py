@@ -47,7 +47,7 @@ class Issued:
     """Issued points, as cube positions, and plateaus, where a result would be uninformative."""
 
     pending: Array
-    """(k, d) points that wait for a result."""
+    """(k, d) points without a result yet."""
     failed: Array
     """(f, d) points that could not be evaluated."""
     replaced: Array
@@ -66,7 +66,7 @@ class Issued:
 
 
 def issued(state: State, pending: Array, failed: Array | None, replaced: Array | None) -> Issued:
-    """Return the points of a study, (k, d) each; None stands for no point."""
+    """Return the issued points of a study, (k, d) each; None stands for no point."""
     none = np.zeros((0, state.problem.space.dimension))
     return Issued(pending, none if failed is None else failed, none if replaced is None else replaced, plateaus(state))
 
@@ -77,12 +77,12 @@ def step_of(state: State, out: Issued) -> int:
 
 
 def is_taken(*positions: Array) -> Callable[[Array], bool]:
-    """Return a predicate: whether a point, (d,), is among these positions, (k, d) each."""
+    """Return a function that returns whether a point, (d,), is among these positions, (k, d) each."""
     return lambda point: any(records.holds(each, point) for each in positions)
 
 
 def is_known(state: State, out: Issued) -> Callable[[Array], bool]:
-    """Return a predicate: whether a point, (d,), was evaluated or issued, or is on a plateau."""
+    """Return a function that returns whether a point, (d,), was evaluated or issued, or is on a plateau."""
     taken, step = is_taken(state.record.positions, out.positions), step_of(state, out)
     return lambda point: taken(point) or bool(out.plateaus.hold(point[None], step)[0])
 
@@ -107,9 +107,11 @@ def search_view(
     state: State, objective: Surrogate, warp: Warp, values: Array, out: Issued, within: Slice | None = None
 ) -> SearchView:
     """Return the view for results, (n,), under a warp. It combines, as far as the study has them, several objectives,
-    the prior on the optimum, metrics with bounds, and cost. Gains are relative to the best results; in a study
-    with context parameters, if ``within`` gives their values, to the predictions for the points of these results in
-    this context."""
+    older studies, the prior on the optimum, metrics with bounds, failures, and cost.
+
+    Gains are relative to the best results. In a study with context parameters, if ``within`` gives their values, gains
+    are relative to the predictions for the points of these results in this context.
+    """
     context = within if state.problem.space.context else None
     bounded = tuple(
         _bounded(state, measured, metric, out)
@@ -139,7 +141,7 @@ def search_view(
 
 
 def _with_older(state: State, measured: State, metric: str | None = None) -> Surrogate | Transferred:
-    """Return the posterior of an objective. As long as it has no dictionary, it is combined with older studies.
+    """Return the posterior of an objective, combined with older studies as long as it has no dictionary.
 
     Args:
         state: the state of the study.
@@ -153,7 +155,7 @@ def _with_older(state: State, measured: State, metric: str | None = None) -> Sur
 
 
 def _is_prior_trusted(state: State) -> bool:
-    """Return whether a prior on the optimum exists that the results support."""
+    """Return whether there is a prior on the optimum that the results support, or are too few to judge."""
     config = state.problem.config
     if config.prior is None or not state.record.size:
         return config.prior is not None

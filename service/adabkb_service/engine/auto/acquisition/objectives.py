@@ -59,8 +59,8 @@ def results(state: State) -> Array:
 
 def front_rows(metrics: tuple[Metric, ...], record: Record, values: Array) -> Ints:
     """Return the rows, in increasing order, of the results, (n, K), that no other dominates. Only results that have all
-    objectives and satisfy the bounds of metrics count. If none satisfies them, return the row with the smallest
-    violation."""
+    objectives and satisfy the bounds of metrics are considered. If none satisfies the bounds, return the row with the
+    smallest violation."""
     whole = np.flatnonzero(~np.isnan(values).any(axis=1))
     if not len(whole):
         return whole
@@ -90,8 +90,8 @@ def best_row(state: State, view: View) -> int | None:
 
 
 def best_within(state: State, view: View, within: Slice) -> Array | None:
-    """Return the position, (d,), with the best posterior mean among the best results moved into a slice; None before
-    the first result."""
+    """Return the position, (d,), with the best posterior mean among the best results moved into a slice (in a context
+    and with several objectives, among all results); None before the first result."""
     rows = np.arange(state.record.size) if _is_front_of(state, within) else contenders(state)
     if not len(rows):
         return None
@@ -107,8 +107,8 @@ def _is_front_of(state: State, within: Slice) -> bool:
 
 def summary(state: State) -> ObjectiveSummary:
     """Return the summary of a study with several objectives. If no reference is declared, it is the worst value so far
-    of each objective. The worst values on the front would not do: once one point dominates all others, they are its own
-    values, and no point that is worse in any objective would count."""
+    of each objective. It is not the worst value on the front: if one point dominates all others, that would be the
+    point's own value, and no point that is worse in any objective would increase the hypervolume."""
     values = results(state)
     rows = front_rows(state.problem.config.metrics, state.record, values)
     known = [column[~np.isnan(column)] for column in values.T]
@@ -136,7 +136,7 @@ def scalarised(
     context: Slice | None = None,
     bounded: tuple[Bounded, ...] = (),
 ) -> Scalarised:
-    """Return the scalarisation of the objectives, each through a view of its state. Its directions are drawn later.
+    """Return the scalarization of the objectives, each with a view of its state. Its directions are drawn later.
 
     Args:
         state: the state of the study.

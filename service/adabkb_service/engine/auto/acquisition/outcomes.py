@@ -1,4 +1,4 @@
-"""The view of the search on the posterior of the objective under bounds of metrics.
+"""The posterior of the objective under bounds of metrics, in the form that the search uses.
 
 The search is optimistic about the objective and the metrics (Xu et al. 2023, "Constrained efficient global optimization
 of expensive black-box functions"). It maximizes f~ = mean + beta s of the objective where each metric, w standard
@@ -6,7 +6,7 @@ deviations to its better side, satisfies its bounds,
 
     g~ = mean + w s >= lower,    mean - w s <= upper,
 
-and if no point does, it minimizes the violation. As one number, for the search and for the tree:
+and if no point does, it minimizes the violation. For the search and for the tree, both are one number, the index:
 
     index(x) = f~(x) - PENALTY * sum of the violations at x,
 
@@ -114,12 +114,12 @@ class Constrained:
 
 
 View = Single | PerCost | Scalarised | Constrained
-"""A posterior in the form that the search uses."""
+"""A posterior in the form that the search uses, called a view."""
 
 
 def for_step(view: View, seed: int, step: int) -> View:
-    """Return the view for one step, with its width for constraints, its scalarisation of several objectives, and its
-    weight of the prior or of older studies."""
+    """Return the view for one step. The width for bounds of metrics, the directions of several objectives, and the
+    weight of the prior and of older studies depend on the step."""
     match view:
         case Constrained():
             objective = for_step(view.objective, seed, step)

@@ -1,9 +1,9 @@
 """Plateaus: regions where equal results at different points show that the objective is a step function.
 
 Such an objective uses, for example, a look-up table, rounded sizes or an instrument that rounds. The search would
-suggest points with known results again and again. So a point counts as known if its nearest result belongs to a plateau
-(a set of equal results), and is no farther away than these results are from each other. Since a plateau may surround a
-better one, only points within half of this distance count as known at every second suggestion.
+suggest points with known results again and again. So a point counts as evaluated if its nearest result belongs to a
+plateau (a set of equal results), and is no farther away than these results are from each other. Since a plateau may
+surround a better one, only points within half of this distance count as evaluated at every second suggestion.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # imports its packages on first use
+import scipy  # imports its subpackages on first use
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.domain.domain import Domain
@@ -28,7 +28,7 @@ SHARE = 0.1
 """The minimum share of points whose result equals another one. Fewer may be chance, for instance in a symmetric
 objective."""
 MOST = 500
-"""The number of latest distinct points among which equal results are searched."""
+"""Equal results are searched among this many of the latest distinct points."""
 APART = 1e6
 """Length of a categorical axis, in sides of the cube, so that results of different choices are never close."""
 
@@ -51,8 +51,8 @@ class Plateaus:
         return len(self.points) > 0
 
     def hold(self, positions: Array, step: int) -> Bools:
-        """Return which positions, (k, d), are on a plateau, with the reach for this suggestion (``step`` is its index:
-        see ``step_of``)."""
+        """Return which positions, (k, d), are on a plateau, with the value of ``REACHES`` for this step (see
+        ``issued.step_of``)."""
         if not self.are_found:
             return np.zeros(len(positions), dtype=bool)
         distances = scipy.spatial.distance.cdist(_scaled(self.domain, positions, self.scales), self.points)

@@ -55,7 +55,7 @@ class Objective:
     noise_ratio: float
 
     def of_step(self, step: int) -> Objective:
-        """Return the objective in the view for a step, counted from 0."""
+        """Return the objective with the posterior for a step, counted from 0."""
         if isinstance(self.posterior, Surrogate):
             return self
         return replace(self, posterior=self.posterior.of_step(step))
@@ -124,7 +124,7 @@ class Scalarised:
         return replace(self, objectives=conditioned)
 
     def towards(self, seed: int, step: int) -> Scalarised:
-        """Return the view with the directions, and the weight of the prior, for a step of the search."""
+        """Return the posteriors with the directions, and the weight of the prior, for a step of the search."""
         count = len(self.objectives)
         drawn = uniforms(seed, APART + step, DIRECTIONS * count).reshape(DIRECTIONS, count)
         normals = ndtri(0.5 + drawn / 2.0)

@@ -1,5 +1,4 @@
-"""Maxima within the cube, also under inequality constraints, by sequential least squares (Kraft 1988; scipy's
-SLSQP)."""
+"""Local maxima, within the cube and inequality constraints, by sequential least squares (Kraft 1988; scipy's SLSQP)."""
 
 from __future__ import annotations
 
@@ -7,44 +6,44 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy  # imports its packages on first use
+import scipy  # imports its subpackages on first use
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 STARTS = 3
-"""A search for the largest index starts from this many of the best candidates."""
+"""An ascent begins at this many of the best candidates."""
 ITERATIONS = 40
 PRECISION = 1e-6
 
 
 def maxima(
-    index: Callable[[Array], tuple[Array, Array]],
+    function: Callable[[Array], tuple[Array, Array]],
     starts: Array,
     free: Bools,
     margins: Callable[[Array], tuple[Array, Array]] | None = None,
 ) -> Array:
-    """Return the maxima of an index that are found from the first ``STARTS`` positions, (k, d) with k <= ``STARTS``. A
-    position from which no finite maximum is found is returned unchanged.
+    """Return the local maxima found from the first ``STARTS`` positions, (k, d) with k <= ``STARTS``. A position from
+    which no finite maximum is found is returned unchanged.
 
     Args:
-        index: returns the index at positions (1, d), shape (1,), and its gradient, (1, d).
+        function: returns the value at positions (1, d), shape (1,), and its gradient, (1, d).
         starts: (k, d) start positions, best first.
         free: (k, d) whether each start may move along each axis.
         margins: returns values that must not be negative at a position, (m,), and their gradients, (m, d).
     """
-    return np.array([_maximum(index, *each, margins) for each in zip(starts[:STARTS], free, strict=False)])
+    return np.array([_maximum(function, *each, margins) for each in zip(starts[:STARTS], free, strict=False)])
 
 
 def _maximum(
-    index: Callable[[Array], tuple[Array, Array]],
+    function: Callable[[Array], tuple[Array, Array]],
     start: Array,
     free: Bools,
     margins: Callable[[Array], tuple[Array, Array]] | None,
 ) -> Array:
     def falling(x: Array) -> tuple[float, Array]:
-        value, gradient = index(x[None])
+        value, gradient = function(x[None])
         return -float(value[0]), -gradient[0]
 
     ends = [(0.0, 1.0) if is_free else (x, x) for x, is_free in zip(start.tolist(), free.tolist(), strict=True)]

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 RESULTS_PER_PARAMETER = 3
-"""Results per axis, and for the constant mean, from which one can rely on a model."""
+"""A model is considered reliable with at least this many results per axis, plus as many for the constant mean."""
 LISTED = 4096
 """The maximum number of values of a discrete axis that are searched one by one. An axis with more values is searched as
 if continuous; the tree still distinguishes all its values."""
@@ -115,7 +115,7 @@ class Domain:
         }
 
     def _possible(self, axis: int, size: int) -> Array:
-        """Return the positions of those of the choices of an axis that may have feasible points."""
+        """Return the positions of the choices of an axis that may have feasible points."""
         positions = np.array([self.position(axis, index) for index in range(size)])
         if self.whole.feasible is None:
             return positions
@@ -134,8 +134,8 @@ class Domain:
         return frozenset(self.choices.keys() & set(self.components.axes.tolist()))
 
     def untried_choices(self, positions: Array, axes: Iterable[int] | None = None) -> Callable[[Array], Bools] | None:
-        """Return a predicate for positions, (m, d): whether each has a choice that none of the given positions, (k, d),
-        has. None if all of ``choices`` are tried. If ``axes`` is given, only these axes count."""
+        """Return a function that returns which positions, (m, d), have a choice that none of the given positions,
+        (k, d), has. None if all of ``choices`` are tried. If ``axes`` is given, only these axes count."""
         tried = {axis: np.unique(positions[:, axis]) for axis in (self.choices if axes is None else axes)}
         open_axes = [axis for axis, found in tried.items() if not np.isin(self.choices[axis], found).all()]
         if not open_axes:
@@ -167,7 +167,7 @@ class Domain:
 
     @cached_property
     def together(self) -> int:
-        """The maximum number of axes that are active together, less one for each mixture and one for each component
+        """The maximum number of axes that are active together, minus 1 for each mixture, and minus 1 for each component
         that must be absent. Without conditions and mixtures, it is d."""
         most = self.activity.fold({}, 0, lambda active, _: active + 1, max)
         return (self.dimension if most is None else most) - sum(
@@ -176,9 +176,8 @@ class Domain:
 
     @property
     def fewest_results(self) -> int:
-        """The number of results from which one can rely on a model: ``RESULTS_PER_PARAMETER`` for the constant mean and
-        for each axis (of those active together), but no more than the space has points, and at least
-        ``MIN_RESULTS``."""
+        """The minimum number of results for a reliable model: ``RESULTS_PER_PARAMETER`` for the constant mean and for
+        each axis (of those active together), but no more than the space has points, and at least ``MIN_RESULTS``."""
         active = self.together or self.dimension
         return max(MIN_RESULTS, int(min(RESULTS_PER_PARAMETER * (active + 1), self.whole.size)))
 
@@ -222,7 +221,7 @@ class Domain:
         return snapped
 
     def exact_along(self, axis: int, position: float) -> float:
-        """Return ``exact`` of one coordinate."""
+        """Return the coordinate, along one axis, of the point that a position represents."""
         along = self.space.axes[axis]
         return along.encode(along.decode(position))
 

@@ -132,7 +132,7 @@ class Box:
         return float(min(self._middle(axis) + 1, int(self.high[axis]) - 1))
 
     def _rest(self, axis: int) -> None:
-        """Reduce this box to the rest position (``conditions``) of an axis that is inactive in the whole cell."""
+        """Reduce this box, along an axis that is inactive in the whole cell, to its rest position (``conditions``)."""
         at = float(self.domain.activity.rest[axis])
         is_real = self.domain.sizes[axis] is None
         self.low[axis] = at if is_real else self.domain.index(axis, at)

@@ -2,14 +2,14 @@
 
 The search uses the maximum a posteriori hyperparameters, and the warp under which the results are closest to normal.
 Its predictions are too confident, above all near the best point, where results are dense. The posterior in this module
-is therefore a mixture. Its members are Gaussian processes conditioned on the same results:
+is therefore a mixture of distributions. Its members are Gaussian processes conditioned on the same results:
 
 * The warp of a member compresses only the results worse than the median, with one of ``POWERS``. The share of
   proposals (see below) with a power is proportional to the largest posterior density under this power.
 * The parameters of a member are drawn from their posterior by importance resampling (Rubin 1988), under a wide prior of
   the noise. Proposals are drawn from the widened Laplace approximation around the maximum (Rasmussen and Williams 2006,
-  section 3.4). Members are drawn from the proposals. The weight of a proposal is its posterior density divided by its
-  density in the approximation. The approximation alone is symmetric, but the posterior of the noise is skewed: with few
+  section 3.4). Members are drawn from the proposals, with weights: the posterior density divided by the density of the
+  approximation. The approximation alone is symmetric, but the posterior of the noise is skewed: with few
   results, most draws from the approximation would have too little noise.
 * sigma_f^2 has a scaled inverse chi-squared distribution, its posterior, so a member's prediction has Student's t
   distribution.
@@ -72,7 +72,7 @@ WIDENING = 1.3
 MIN_CURVATURE = 1.0 / NOISE_PRIOR[1] ** 2
 """Smallest curvature of the negative log posterior density along any direction: that of the prior of the noise."""
 TEMPERING = 0.8
-"""Factor by which the logarithms of the weights shrink, repeatedly, until enough proposals have weight."""
+"""The logarithms of the weights are multiplied by this repeatedly, until enough proposals have weight."""
 MIN_LOG_WEIGHT = -500.0
 """Smallest logarithm of a weight, relative to the largest one."""
 DIFFERENCE = 1e-3
@@ -80,8 +80,8 @@ DIFFERENCE = 1e-3
 MIN_NOISE = 1e-6
 """Smallest noise ratio of a member, which keeps the factorization stable."""
 FAR = 5.0
-"""If the model output of a new result is farther than this from 0, everything is learned again, since the warps do not
-fit the result."""
+"""If the model output of a new result is farther than this from 0, all parameters are learned again, since the warps do
+not fit the result."""
 FARTHEST = 10.0
 """Largest distance of a prediction from the range of the results, in multiples of the range. It limits extrapolation:
 with a warp that is close to a logarithm, predictions grow exponentially."""
@@ -203,7 +203,7 @@ class Averaged:
 
     @cached_property
     def _by_warp(self) -> list[tuple[Warp, list[int], tuple[float, float]]]:
-        """Each warp with the indices of its members and its range of values."""
+        """Each warp, with the indices of its members and the range of model outputs that it can convert."""
         those: dict[Warp, list[int]] = {}
         for index, member in enumerate(self.members):
             those.setdefault(member.warp, []).append(index)
@@ -312,7 +312,8 @@ def apart(problem: Problem, record: Record, given: NDArray[np.int64]) -> NDArray
 
 
 def with_result(problem: Problem, known: Averaged, record: Record) -> Averaged | None:
-    """Return the mixture, also conditioned on the last result of a record. None if everything must be learned again."""
+    """Return the mixture, also conditioned on the last result of a record. None if the parameters must be learned
+    again."""
     last, found = given_last(problem, record), []
     value = float(last.values[0])
     for member in known.members:
@@ -397,9 +398,9 @@ def _proposed(fit: _Fit, seed: int, count: int) -> tuple[Array, Array]:
 
 
 def _weights(logarithms: Array) -> Array:
-    """Return weights, (n,), with these logarithms. If necessary, all logarithms are reduced by the same factor, so that
-    the effective number of proposals is at least ``MEMBERS``. With many parameters, one proposal might otherwise have
-    most of the weight."""
+    """Return weights, (n,), with these logarithms. If necessary, all logarithms are first multiplied by the same
+    factor, so that the effective number of proposals is at least ``MEMBERS``. With many parameters, one proposal might
+    otherwise have most of the weight."""
     logarithms = np.maximum(np.nan_to_num(logarithms - logarithms.max(), nan=MIN_LOG_WEIGHT), MIN_LOG_WEIGHT)
     while True:
         weights: Array = np.exp(logarithms)
@@ -425,7 +426,7 @@ def _root(covariance: Array) -> Array:
     """Return a Cholesky factor of a matrix that is positive semidefinite up to rounding.
 
     Raises:
-        FloatingPointError: the matrix is not positive semidefinite.
+        FloatingPointError: even the largest of ``JITTERS`` does not make it positive definite.
     """
     for jitter in JITTERS:
         root, failed = lapack.dpotrf(covariance + jitter * np.eye(len(covariance)), lower=1)

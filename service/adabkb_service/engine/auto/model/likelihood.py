@@ -177,7 +177,7 @@ def prior_centers(
 def prior(
     dimension: int, together: int | None = None, components: Components = NONE, lengths: Array | None = None
 ) -> Hyperparameters:
-    """Return the hyperparameters before enough results exist.
+    """Return the hyperparameters at the centers of their priors, which are used before there are enough results.
 
     Args:
         dimension: d, the number of axes.
@@ -191,7 +191,7 @@ def prior(
 
 
 def prior_of(domain: Domain, *, has_plates: bool = False) -> Hyperparameters:
-    """Return the prior hyperparameters of a space, with or without plates."""
+    """Return ``prior`` for a space, with or without plates."""
     found = prior(domain.dimension, domain.together, domain.components, domain.lengths)
     found = replace(found, smooth=domain.is_smooth)
     return replace(found, plates=math.exp(PLATES_PRIOR[0])) if has_plates else found

@@ -1,6 +1,6 @@
 """The posterior with a prior mean from older studies, in the form that the search uses.
 
-The objective is modelled as
+The objective is modeled as
 
     f(x) = sum over older studies of t_j m_j(x) + g(x),
 
@@ -11,9 +11,9 @@ study's own model. The *trust* t_j >= 0 is learned from the new results y, (n,),
 
 and is kept if it improves the leave-one-out predictions of the results. The leave-one-out errors are
 e(t) = P (y - M t) / diag P. With v(t) = sum of e_i^2 P_ii, the increase of the leave-one-out log-likelihood,
-(n / 2) log (v(0) / v(t)), must be more than one per study with trust (Akaike's criterion); otherwise no older study
-counts. With at most one result, each of the J studies has the trust 1 / J.
-So a misleading study is dropped after few results, and a helpful one is used as long as it improves the predictions.
+(n / 2) log (v(0) / v(t)), must be more than one per study with trust (Akaike's criterion); otherwise no older study is
+used. With at most one result, each of the J studies has the trust 1 / J. So a misleading study is dropped after few
+results, and a helpful one is used as long as it improves the predictions.
 The variance of g is that of f times v(t) / v(0). Feurer et al. 2018 ("RGPE") also weight models by leave-one-out
 errors.
 
@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy  # imports its packages on first use
+import scipy  # imports its subpackages on first use
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.ascent import lbfgs
@@ -161,7 +161,7 @@ class Transferred:
         return lbfgs.maxima(lambda positions: self.ucb_and_gradient(positions, beta), starts, free, ITERATIONS)
 
     def of_step(self, step: int) -> Surrogate | Transferred:
-        """Return the view for a step, counted from 0."""
+        """Return the posterior for a step, counted from 0; for the first one, without the older studies."""
         return self if step else self.posterior
 
     @property

@@ -8,8 +8,10 @@ whole space and around the best result, and others that are scattered. If metric
 candidates whose drawn metrics satisfy them.
 
 The quantile is a little above the stated probability, ``CONFIDENCE``, since objectives differ from draws of the model:
-``benchmarks.quality.gaps`` measures how often the gap holds. The gap is None if there are too few results for the
-number of parameters, or if it would exceed the range of the results, since such a gap is not informative.
+``benchmarks.quality.gaps`` measures how often the gap holds.
+
+The gap is None if it would exceed the range of the results, since such a gap is not informative. It is also None while
+there are too few results for the number of parameters, all results are equal, or none satisfies the bounds of metrics.
 """
 
 from __future__ import annotations
@@ -54,8 +56,8 @@ STREAMS = 1 << 32
 
 
 def gap(state: State) -> float | None:
-    """Return the gap in the user's units. Return None if it is unknown, if there are several objectives, or if the gap
-    depends on a context.
+    """Return the gap in the user's units. Return None if it is unknown (see above), and in studies with several
+    objectives or with context parameters.
 
     Since its computation takes longer than a decision, and the gap changes slowly, it is computed only from the results
     from which the averaged posteriors were last learned, on first use.

@@ -130,10 +130,11 @@ def cell_indices(state: State, keys: Sequence[str]) -> Array:
 
 
 def recommend(state: State, feasible: float = FEASIBLE) -> Recommendation | None:
-    """Return, among the points of the best results, the one with the best mean of the averaged posterior (in a tie, the
-    one that was observed first). None before the first result. If metrics have bounds, only points that satisfy them
-    with at least the probability ``feasible`` are considered or, if there are none, the one with the largest
-    probability. With several objectives, return ``objectives.middle``."""
+    """Return the evaluated point with the best mean of the averaged posterior (in a tie, the one that was observed
+    first); in a study without metrics, only the ``CONTENDERS`` best results are considered. None before the first
+    result. If metrics have bounds, only points that satisfy them with at least the probability ``feasible`` are
+    considered or, if there are none, those with the largest probability. With several objectives, return
+    ``objectives.middle``."""
     if not state.record.size:
         return None
     row = middle(state) if state.problem.has_several else _best(state, feasible)

@@ -124,7 +124,7 @@ class Lookup:
         for number, k in enumerate(self.within.catalogues):
             groups = groups_of(self.within.catalogues[k].table)
             rows = groups.drawn(uniforms(seed ^ STREAM, step + number, max(DRAWN, len(groups.centers))))
-            # The other parameters come from the first points, in turn.
+            # The other parameters are those of the first points, in turn.
             drawn = self._with_rows(found[np.arange(len(rows)) % len(found)], k, rows)
             if self.favored is not None:
                 drawn = np.concatenate([drawn, self.favored])

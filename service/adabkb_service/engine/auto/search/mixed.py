@@ -55,8 +55,8 @@ def middle(domain: Domain) -> Array:
 
 
 def start_points(feasible: Feasible, ranked: Array, count: int) -> Array:
-    """Return start points for ascents, (count, d), from positions (k, d), best first. Up to half of them are each
-    the best position with its set of components; the rest are the next best positions."""
+    """Return start points for ascents, (count, d), from positions (k, d), best first. Up to half of them are the best
+    positions of different sets of components; the rest are the next best positions."""
     sets = np.column_stack([mixture.present(mixture.values(ranked)) for mixture in feasible.mixtures])
     firsts = np.sort(np.unique(sets, axis=0, return_index=True)[1])[: (count + 1) // 2]
     others = np.setdiff1d(np.arange(len(ranked)), firsts)[: count - len(firsts)]

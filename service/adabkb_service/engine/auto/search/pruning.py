@@ -40,7 +40,7 @@ NORM_SAFETY = 2.0
 SKETCH_ACCURACY = 0.5
 """epsilon of a compressed posterior; that of an exact one is 0."""
 OPENED = 64
-"""The maximum number of cells that are visited."""
+"""Branch and bound ends when it has bounded the children of this many cells."""
 AT_ONCE = 8
 """The number of cells whose bounds are computed together, which is faster."""
 CONTENDERS = 32
@@ -157,8 +157,8 @@ class Ceiling:
 
 
 def _ceilings(state: State, metric: Metric) -> list[Ceiling]:
-    """Return the criteria by which a metric, or its negative, certainly violates a bound, given the metric's state;
-    empty as long as nothing is known about the variation of the metric."""
+    """Return the criteria by which a metric certainly violates a bound, given the metric's state; empty as long as
+    nothing is known about the variation of the metric."""
     view, beta = state.surrogate, state.checkpoint.beta
     if not beta:
         return []
@@ -169,8 +169,8 @@ def _ceilings(state: State, metric: Metric) -> list[Ceiling]:
 
 
 def _are_feasible(state: State, rows: Ints64) -> Bools:
-    """Return which rows belong to feasible points: according to the results or, for a noisy metric, according to its
-    posterior with certainty."""
+    """Return which rows belong to feasible points: according to the results or, if a metric has declared noise,
+    according to its confidence bounds."""
     feasible = np.ones(len(rows), dtype=np.bool_)
     columns = zip(state.record.metrics, state.metrics, state.problem.config.metrics, strict=True)
     for its_record, measured, metric in columns:

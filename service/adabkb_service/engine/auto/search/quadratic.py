@@ -1,9 +1,9 @@
 """A quadratic model of the results around the best point. Some steps use it to refine the optimum.
 
-With a posterior over the whole space, the search locates an optimum only roughly. A
-smooth objective is nearly quadratic there. So some steps (suggestions, counted by ``step_of``) suggest the minimum of a
-quadratic model in a ball around the best point, a trust region as in Powell (2006). Distances are scaled so that a
-narrow valley becomes round.
+With a posterior over the whole space, the search locates an optimum only roughly. A smooth objective is nearly
+quadratic there. So some steps (suggestions, counted by ``step_of``) suggest the minimum of a quadratic model of the
+loss in a ball around the best point, a trust region as in Powell (2006). Distances are scaled so that a narrow valley
+becomes round.
 
 The gains of the model determine which steps it gets, and the radius of the ball (``turns``).
 """
@@ -33,7 +33,7 @@ Ints = NDArray[np.int64]
 RESULTS = 1.4
 """A model is fitted to this many results per coefficient, plus two."""
 CANDIDATES = 10
-"""The results of a model are chosen from the best ones. For each result chosen, this many are considered."""
+"""These results are chosen from the best ones, of which this many are considered per chosen result."""
 REACH = 0.25
 """A result at this distance from the best point (or at the ball's radius, if that is larger) has a quarter of the
 weight that it would have at the best point."""
@@ -125,9 +125,9 @@ def minimum(
     draw: tuple[int, int],
     periodic: Bools | None = None,
 ) -> Array | None:
-    """Return the minimum of the model in its ball, (d,). If the model predicts no gain, or a pending point is near,
-    return a point on the ball's surface far from all others. Return None if no gain is left, or if nothing can be
-    fitted.
+    """Return the minimum of the model in its ball, (d,), as a position in the cube. If the model predicts no gain, or a
+    pending point is near the minimum, return a point on the ball's surface far from the other points. Return None if no
+    gain is left, or if no model can be fitted.
 
     Args:
         positions: (n, d) positions in the cube, more than the model has coefficients.
@@ -166,9 +166,16 @@ def minimum(
 
 
 def _within_box(gradient: Array, hessian: Array, radius: float, best: Array, to_ball: Array, beyond: Array) -> Array:
-    """Return the minimum in the ball, without moves along axes on which the best point, (d,), is at an end of the cube
-    and would leave the cube. Ends that are extended by ``beyond``, (d,), do not count. ``to_ball``, (d, d),
-    maps offsets in the cube to the ball."""
+    """Return the minimum in the ball, (d,), as a move in the ball's coordinates.
+
+    Args:
+        gradient, hessian: of the model at the best point, in the ball's coordinates.
+        radius: the radius of the ball.
+        best: (d,) the best point. If it is at an end of the cube along an axis, and the minimum would be outside, there
+            is no move along this axis.
+        to_ball: (d, d) maps offsets in the cube to the ball's coordinates.
+        beyond: (d,) by how much the cube is extended along each axis: 0, or infinity for periodic axes.
+    """
     free = np.ones(len(best), dtype=np.bool_)
     while free.any():
         directions, lengths = np.linalg.qr(to_ball[free].T)  # offsets along free axes become moves along ``directions``
@@ -205,7 +212,7 @@ def smallest_in_ball(gradient: Array, hessian: Array, radius: float) -> Array:
         middle, before = 0.5 * (low + high), (low, high)
         moved = move(middle)
         low, high = (middle, high) if math.sqrt(moved @ moved) > radius else (low, middle)
-        if (low, high) == before:  # there is no number between them
+        if (low, high) == before:  # no float lies between them
             break
     return np.asarray(axes @ move(high))
 

@@ -1,8 +1,9 @@
 """Refinement: cut the tree around the position with the largest bound until a cell's centroid is almost as good.
 
 In the paper's terms, V(cell) = sup of f~ over the cell minus f~ at its centroid, computed from the posterior itself.
-The cell is expanded while V is large relative to beta s, and evaluated otherwise. With conditions, the first cuts are
-along parents, so that the same axes are active in the whole evaluated cell, which is then cut along these only.
+The cell is cut further while V is large relative to beta s; otherwise, its centroid is evaluated. The first cuts are
+along parents of conditions and along categorical axes, until the whole cell has the same active axes and the same
+choices. The further cuts are along the other active axes.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def refine(
     deepest = box.domain.deepest - int(tree.depth[cell])
     cuts: list[Cut] = []
     size = tree.size
-    while len(cuts) < deepest and (axis := box.undecided()) is not None:  # parents first
+    while len(cuts) < deepest and (axis := box.undecided()) is not None:
         cell, size = _cut(cuts, cell, size, box, axis, target)
     centroid, feasible = box.centroid(), box.domain.whole.feasible
     x, aim = target, bound.value(target) - tolerance
@@ -162,8 +163,8 @@ def _of_mixtures(
 
 
 def cells_changed(found: Refined) -> tuple[Tree, str, Cells]:
-    """Return the tree, the key of the cell, and the statuses of cells changed by the cuts and the choice of the
-    cell."""
+    """Return the tree, the key of the chosen cell, and the changed cells with their statuses: those that were cut or
+    created, and the chosen one if it was pruned."""
     tree, cells = found.tree, {}
     key = tree.key(found.cuts[0].cell if found.cuts else found.cell)
     if tree.axis[found.cell] == PRUNED:  # the search contradicts the pruning, so the chosen cell becomes a leaf again

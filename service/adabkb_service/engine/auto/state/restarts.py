@@ -3,9 +3,9 @@
 With many results around an optimum, the search stays there: the lengthscales fit this neighborhood, and the posterior
 predicts no improvement in the rest of the space. So while the search has stalled, two of three suggestions belong to a
 *restart*. It is the same search on the same tree, but its posterior is conditioned only on results since the restart
-began, without those around the best point. The first points of a restart are random, and so are later ones if it has
-returned to the best point. The next restart begins after some results. If a restart finds a better point, restarts
-pause until the search stalls again.
+began, without those around the best point. The first points of a restart are random, and so are later ones if the
+largest bound is around the best point. The next restart begins after some results. If a restart finds a better point,
+restarts pause until the search stalls again.
 
 Since each restart begins with random points, the evaluated points become dense in the box with probability 1 for every
 objective (docs/algorithm.md).
@@ -42,8 +42,8 @@ RANDOM_POINTS = 8
 RESULTS, RESULTS_PER_AXIS = 12, 6
 """The number of results from one restart to the next, including those of the search: 12 plus 6 per relevant axis."""
 IRRELEVANT = 30.0
-"""An axis is irrelevant if its lengthscale is more than this many times the shortest one, and meets the conditions of
-``BEYOND_PRIOR``."""
+"""An axis is irrelevant if its lengthscale is more than this many times the shortest one, and the condition of
+``BEYOND_PRIOR`` holds."""
 BEYOND_PRIOR = 1.1
 """The lengthscale of an irrelevant axis is also more than this many times that of the prior, and more than the width of
 the cube. (While the results give no information about an axis, its lengthscale stays near that of the prior.)"""
@@ -65,7 +65,7 @@ class Restart:
     avoided: Array
     """(d,) the best point of the study, whose neighborhood is ignored."""
     relevant: Bools
-    """(d,) the axes that count in the distance from that point."""
+    """(d,) whether each axis is part of the distance from that point."""
     best: Array | None
     """(d,) the point with the best posterior mean of the restart; None before its first result."""
     posterior: Surrogate
@@ -80,8 +80,8 @@ class Restart:
 def restart(problem: Problem, record: Record, start: int, avoided: Array, known: Hyperparameters) -> Restart:
     """Return the restart that began after ``start`` results.
 
-    Warp and posterior use its rows alone. The hyperparameters are those of the prior, since learning them from so few
-    results gains nothing. Irrelevant axes, and their lengthscales, are known from all results.
+    Warp and posterior use only the results of the restart. The hyperparameters are those of the prior, since learning
+    them from so few results gains nothing. Irrelevant axes, and their lengthscales, come from all results.
 
     Args:
         problem: the problem of the study.

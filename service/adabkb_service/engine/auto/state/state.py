@@ -60,7 +60,8 @@ class State:
     cells_learned_from: int
     """The number of cells of the tree at the last result: a checkpoint ignores cells of later suggestions."""
     restarted_at: int | None = None
-    """The number of results before the current restart (``restarts``); None unless the search has stalled."""
+    """The number of results before the current restart (``restarts``); None unless the search has stalled or
+    settled."""
     turns: Turns = NEW
     """Determines which method chooses the next point."""
     prepared: Prepared | None = None
@@ -68,12 +69,12 @@ class State:
     spent: float = 0.0
     """Cost of the stopped trials. The model of costs does not use it, since these trials were not full evaluations."""
     metrics: tuple[State, ...] = ()
-    """The states of the metrics, each modelled like an objective. Their trees have only a root, since no points are
+    """The states of the metrics, each modeled like an objective. Their trees have only a root, since no points are
     chosen for a metric alone."""
 
     @property
     def declares_noise(self) -> bool:
-        """Whether the user declared that results are noisy."""
+        """Whether the user declared noise, by ``noise_std`` or by standard errors of results."""
         own = bool(self.problem.config.noise_std) or bool(self.record.errors.any())
         return own or any(metric.declares_noise for metric in self.metrics)
 
@@ -98,7 +99,7 @@ class State:
 
     @property
     def relevant_axes(self) -> Bools:
-        """The axes that count in restarts, (d,)."""
+        """Which axes are relevant, (d,): see ``restarts.relevant_axes``."""
         return relevant_axes(self.problem, self.checkpoint.hyperparameters)
 
     def in_model_outputs(self, metric: Metric) -> tuple[float, float]:
@@ -133,8 +134,8 @@ def fitted(
     cells_learned_from: int | None = None,
     metrics: tuple[State, ...] = (),
 ) -> State:
-    """Return the state that follows from the record, the tree and the checkpoint: computed from scratch at the
-    checkpoint, then row by row. The states of metrics must belong to the whole record.
+    """Return the state that follows from the record, the tree and the checkpoint. It is computed from scratch as of the
+    checkpoint, then conditioned on the later results one by one. The states of metrics must belong to the whole record.
 
     Raises:
         FloatingPointError: the covariance overflows floating point.
@@ -157,7 +158,7 @@ def fitted(
 def restarted_at(state: State, record: Record) -> int | None:
     """Return ``State.restarted_at`` for a record with more results."""
     config = state.problem.config
-    if config.objective is not None:  # along a front the search never stalls
+    if config.objective is not None:  # the search for a front never stalls
         return None
     results = ranked(config.metrics, record)
     return start_after(state.restarted_at, state.problem.domain, results, state.relevant_axes)
