@@ -58,3 +58,29 @@ def test_slices_of_a_mixture_hatch_what_exceeds_the_sum(browser: Browser, site: 
         drawn(page, "contour")
         expect(page.locator("#contour-said")).to_contain_text("The other shares adjust. Hatched: excluded")
         accessible(page)
+
+
+def test_rounded_shares_in_a_table_are_scaled_to_the_total_on_request(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    names = ["binder", "solvent", "water"]
+    parameters = [{"name": name, "kind": "float", "low": 0, "high": 100} for name in names]
+    mixture = {"parameters": names, "total": 100}
+    body = {"id": "coating", "direction": "maximize", "parameters": parameters, "mixtures": [mixture]}
+    checked(api.post("/v1/studies", json=body))
+    table = "binder\tsolvent\twater\tvalue\n58,3\t33,4\t8,2\t5,5\n50\t50\t0\t6,5\n50\t30\t5\t7,5"
+    with tab(browser, site) as page:
+        page.goto("/studies/coating")
+        page.get_by_role("button", name="Paste earlier results").click()
+        page.locator("#paste-text").fill(table)
+        page.get_by_role("button", name="Check first").click()
+        expect(page.locator("#paste-said")).to_contain_text("1 of 3 lines can be added.")
+        page.get_by_label("Scale the shares of 1 line to their total: they are rounded").check()
+        expect(page.locator("#paste-said")).to_contain_text("2 of 3 lines can be added.")
+        expect(page.locator("#paste-table")).to_contain_text("58.3584")
+        page.get_by_label("Leave out the line that does not fit").check()
+        page.get_by_role("button", name="Add 2 results").click()
+        expect(page.get_by_text("Stored: 2 results.")).to_be_visible()
+    stored = checked(api.get("/v1/studies/coating/observations"))["items"]
+    assert [sum(each["parameters"].values()) for each in stored] == pytest.approx([100.0, 100.0], abs=1e-9)
+    assert stored[0]["parameters"]["binder"] == pytest.approx(58.3 / 0.999)

@@ -11,6 +11,7 @@ import { say } from "./toasts.js";
 import { counted, shown } from "./words.js";
 
 /** @typedef {ReturnType<typeof read>} Table */
+/** @typedef {{ parameters: string[], total?: number }} Mixture */
 /** @typedef {{ table: Table, known: Role[], keys: string[], rows: PastedRow[] }} Turn */
 
 const MAX_FAULTS = 8;
@@ -18,6 +19,10 @@ const MAX_SHOWN = 12;
 const BATCH = 500;
 const MAX_UNDONE = 1000;
 const REMOVED = "the table was removed again";
+/** Shares of a mixture count as rounded if their sum differs from the total by at most this part of it. */
+const ROUNDED = 0.01;
+/** The difference that the server takes. */
+const EXACT = 1e-6;
 
 /** Let the form import a table of results of a study.
  * @param {HTMLFormElement} form
@@ -31,6 +36,8 @@ export function takeTables(form, data) {
     skipLine: byId("paste-skip-line", HTMLElement),
     again: byId("paste-again", HTMLInputElement),
     againLine: byId("paste-again-line", HTMLElement),
+    scale: byId("paste-scale", HTMLInputElement),
+    scaleLine: byId("paste-scale-line", HTMLElement),
     file: byId("paste-file", HTMLInputElement),
     text: byId("paste-text", HTMLTextAreaElement),
     said: byId("paste-said", HTMLElement),
@@ -44,6 +51,7 @@ export function takeTables(form, data) {
     part.back.hidden = step === "text";
     if (step === "text") {
       looked = null;
+      part.scale.checked = false;
       part.go.textContent = "Check first";
       part.go.disabled = false;
     }
@@ -66,6 +74,12 @@ export function takeTables(form, data) {
     const lacking = missing(known, keys);
     const signs = decimalSigns(table.rows, columns);
     turn.rows = table.rows.map((row) => understood(row, columns, signs, table.header));
+    const { mixtures = [] } = await data.study();
+    const rounded = turn.rows.filter((row) => roundedIn(row, mixtures).length);
+    part.scaleLine.hidden = !rounded.length;
+    one(part.scaleLine, "span", HTMLElement).textContent =
+      `Scale the shares of ${counted(rounded.length, "line")} to their total: they are rounded`;
+    if (part.scale.checked) for (const row of rounded) scale(row, roundedIn(row, mixtures), columns);
     assigned.set(JSON.stringify(table.header), keys);
     const choose = (/** @type {string[]} */ others) => look(table, known, others);
     const mend = (/** @type {PastedRow} */ row, /** @type {number} */ i, /** @type {string} */ cell) => {
@@ -122,6 +136,7 @@ export function takeTables(form, data) {
    */
   const wanted = (rows) =>
     rows.filter((row) => row.item && !row.faults.length && (part.again.checked || !row.stored?.is_same));
+  part.scale.addEventListener("change", () => looked && look(looked.table, looked.known, looked.keys));
   for (const box of [part.skip, part.again]) box.addEventListener("change", () => looked && settle(looked));
   part.back.addEventListener("click", () => show("text"));
   const dialog = holder(form, "dialog", HTMLDialogElement);
@@ -200,6 +215,36 @@ export function takeTables(form, data) {
     const words = rows.length === 1 ? "Undo: exclude it" : "Undo: exclude them";
     say(`Stored: ${inWords(rows)}.`, rows.length <= MAX_UNDONE && undo, undefined, words);
     changed();
+  }
+}
+
+/** The mixtures of which a row has rounded shares.
+ * @param {PastedRow} row
+ * @param {Mixture[]} mixtures
+ */
+function roundedIn({ item }, mixtures) {
+  return mixtures.filter(({ parameters, total = 1 }) => {
+    const shares = parameters.map((name) => item?.parameters[name]);
+    if (!shares.every((share) => typeof share === "number")) return false;
+    const off = Math.abs(shares.reduce((sum, share) => sum + share, 0) / total - 1);
+    return off > EXACT && off <= ROUNDED;
+  });
+}
+
+/** Scale the shares of mixtures in a row to their totals.
+ * @param {PastedRow} row
+ * @param {Mixture[]} mixtures
+ * @param {(Role | undefined)[]} columns
+ */
+function scale({ item, shows }, mixtures, columns) {
+  const values = item?.parameters ?? {};
+  for (const { parameters, total = 1 } of mixtures) {
+    const sum = parameters.reduce((before, name) => before + values[name], 0);
+    for (const name of parameters) {
+      values[name] *= total / sum;
+      const i = columns.findIndex((role) => role?.group === "parameters" && role.field === name);
+      if (i >= 0) shows[i] = shown(values[name]);
+    }
   }
 }
 
