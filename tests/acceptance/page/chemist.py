@@ -115,7 +115,7 @@ class Chemist:
         page = self._page
         page.get_by_role("button", name="Report a problem").click()
         dialog = page.get_by_role("dialog")
-        dialog.get_by_label("Why it failed").fill("boiled over")
+        dialog.get_by_label("What happened").fill("boiled over")
         dialog.get_by_role("button", name="It failed").click()
         self._is_done()
 

@@ -216,7 +216,7 @@ def gives_a_trial_back_and_tries_it_again(page: Page) -> None:
     expect(page.get_by_role("button", name="Get a new trial")).to_be_visible()
     for back in ("Undo", "Try again"):
         page.get_by_role("button", name="Report a problem").click()
-        dialog.get_by_label("Why it failed").fill("burnt")
+        dialog.get_by_label("What happened").fill("burnt")
         dialog.get_by_role("button", name="It failed").click()
         expect(heading).to_contain_text("failed")
         expect(page.locator("#trial-heading .primary")).to_have_text("Get a new trial")  # not the point that failed

@@ -61,6 +61,24 @@ def test_result_that_was_typed_survives_leaving_the_page(
     assert (result["value"], result["parameters"]) == (82.4, {"x": 0.5})
 
 
+@pytest.mark.parametrize(
+    ("button", "state"), [("Try it again", "released"), ("It failed", "failed"), ("Not this one", "withdrawn")]
+)
+def test_reason_is_stored_with_each_answer(
+    browser: Browser, site: str, api: httpx.Client, button: str, state: str
+) -> None:
+    path = study(api, f"reason-{state}")
+    with tab(browser, site) as page:
+        page.goto(f"/studies/reason-{state}/trials/1")
+        page.get_by_role("button", name="Report a problem").click()
+        page.get_by_role("dialog").get_by_label("What happened").fill("gelled in the pot")
+        page.get_by_role("dialog").get_by_role("button", name=button).click()
+        expect(page.locator("#trial-events")).to_contain_text("gelled in the pot")
+        assert drafts(page) == []
+    trial = checked(api.get(f"{path}/trials/1"))
+    assert trial["state"] == state
+
+
 def test_draft_can_be_discarded_and_cancelled(browser: Browser, site: str, api: httpx.Client) -> None:
     path = study(api, "discarded")
     with tab(browser, site) as page:

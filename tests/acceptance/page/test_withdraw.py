@@ -19,7 +19,7 @@ def created(api: httpx.Client, study: str) -> None:
 def decline(page: Page, reason: str) -> None:
     page.get_by_role("button", name="Report a problem").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Why not").fill(reason)
+    dialog.get_by_label("What happened").fill(reason)
     dialog.get_by_role("button", name="Not this one").click()
 
 

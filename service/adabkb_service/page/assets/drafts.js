@@ -1,7 +1,7 @@
 // What a person has typed into a form and not stored yet. It survives leaving the page, in this tab, until the person
 // stores, discards or cancels it, or logs out in this tab.
 
-import { every, made } from "./elements.js";
+import { byId, every, made } from "./elements.js";
 import { fieldsOf, isChanged, labelOf } from "./forms.js";
 
 /** @typedef {{ value: string | boolean, base: string, label: string }} Typed with what the field showed before */
@@ -100,14 +100,25 @@ function keep(form) {
   else sessionStorage.removeItem(keyOf(form));
 }
 
-/** Discard the draft of a form: it was stored or cancelled.
+/** Discard the draft of a form that was stored or cancelled, and of the forms that share a field with it.
  * @param {HTMLFormElement} form
  */
 export function discardDraft(form) {
-  sessionStorage.removeItem(keyOf(form));
-  for (const hint of every(form, ".restored", HTMLElement)) hint.remove();
+  for (const each of [form, ...sharing(form)]) {
+    sessionStorage.removeItem(keyOf(each));
+    for (const hint of every(each, ".restored", HTMLElement)) hint.remove();
+  }
   tellOrphans();
 }
+
+/** The forms with fields from which a form takes values.
+ * @param {HTMLFormElement} form
+ */
+const sharing = (form) =>
+  fieldsOf(form).flatMap(({ dataset: { from } }) => {
+    const source = from ? byId(from, HTMLInputElement).form : null;
+    return source ? [source] : [];
+  });
 
 /** Discard the drafts of this page: what was typed is stored. */
 export function discardDrafts() {

@@ -1,7 +1,7 @@
 // Forms as JSON: read the values of a form, and show the errors that the server reports at its fields.
 
 import { Guided, messageOf, problemOf } from "./caught.js";
-import { every, made, one } from "./elements.js";
+import { byId, every, made, one } from "./elements.js";
 import { remedyOf, worded } from "./refusals.js";
 import { clearToasts } from "./toasts.js";
 import { bareNumber, clearer, figure, numeral } from "./words.js";
@@ -189,13 +189,14 @@ export function duration(element) {
 }
 
 /** The object that a form describes; fields that are left empty or hidden are left out. Fields without a name are only
- * checked.
+ * checked. A field with data-from has the value of the field with that id, which forms of one dialog share.
  * @param {HTMLFormElement} form
  * @returns {Record<string, any>}
  */
 export function body(form) {
   const found = Object.assign(Object.create(null), form.dataset.body ? JSON.parse(form.dataset.body) : {});
   const fields = fieldsOf(form).filter((element) => !element.closest("[hidden]") && !unchanged(element));
+  for (const field of fields) if (field.dataset.from) field.value = byId(field.dataset.from, HTMLInputElement).value;
   const values = together(fields.map((element) => () => read(element)));
   for (const [i, element] of fields.entries()) {
     const value = values[i];
