@@ -1,4 +1,5 @@
-"""The paper's real problem: one lengthscale per feature for a Nystrom kernel ridge classifier of pulsars (HTRU2).
+"""The problem with real data of the Ada-BKB paper: one lengthscale per feature for a Nystrom kernel ridge classifier of
+pulsars (HTRU2).
 
 Run one or more workers for a server that has the study (see demo.py):
 

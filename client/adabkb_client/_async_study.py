@@ -173,7 +173,7 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
                 must be awaited. The function still returns its value, unless the trial was stopped: then it may also
                 raise an exception, as in the blocking client.
             max_failures: the run stops with the last error after this many failures in a row.
-            progress: show a progress bar, or lines of the log.
+            progress: show a progress bar, or log lines.
             lease_seconds: as in ``trial``.
             fixed: evaluate only trials with these values of parameters.
             context: as in ``Study.run``.
@@ -217,7 +217,7 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
         own thread. If the run is cancelled, the trials are released, but each thread runs until the objective returns.
 
         Args:
-            objective: takes a trial, and returns what a function of ``run`` returns.
+            objective: a function of a trial, which returns what a function passed to ``run`` returns.
             n_trials, timeout, workers, callbacks, catch, max_failures, progress, lease_seconds: as in ``run``.
 
         Returns:
@@ -249,7 +249,7 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
         """Do nothing, since the study exists. ``AsyncDefinedByRun`` creates it here."""
 
     def stop(self) -> None:
-        """End the run that calls this, from a callback or from the function: see ``Study.stop``."""
+        """End the run from a callback or from the function: see ``Study.stop``."""
         from adabkb_client._run import run_state  # noqa: PLC0415 (only a run needs its engine)
 
         run_state.stop()

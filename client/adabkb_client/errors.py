@@ -58,8 +58,8 @@ class NoTrialAvailable(AdaBKBError):
         "budget": "all trials of its budget have been issued, and other workers' results are pending",
         "exhausted": "all points of its space have been issued, and other workers' results are pending",
         "fixed_exhausted": "all points with these values of fixed and context have been issued; give others",
-        "no_plate_left": "its budget allows no other plate; ask with plate='open' and the values of the last plate, or "
-        "raise the budget",
+        "no_plate_left": "its budget allows no other plate; call suggest with plate='open' and the values of the last "
+        "plate, or raise the budget",
         "no_gain": "its last results were no better, so it ends unless a pending result is better",
         "gain_unlikely": "according to the model, further trials gain little, so it ends unless a pending result "
         "changes that",

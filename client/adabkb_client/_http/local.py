@@ -31,7 +31,7 @@ from adabkb_client.errors import ConnectionFailed
 START_SILENCE = 1.0
 """Seconds after which the start of a server is logged."""
 START_SECONDS = 120.0
-"""Seconds within which a server must start. The first start after an installation may compile the numerics."""
+"""Seconds within which a server must start. The first start after an installation may compile numerical code."""
 END_SECONDS = 60.0
 """Seconds within which a server must stop."""
 LOCK_SECONDS = 1.0
@@ -97,7 +97,7 @@ class LocalServer:
 
     @property
     def shown(self) -> str:
-        """The server as people know it: the path of its database."""
+        """The server as messages name it: the path of its database."""
         return str(self.database)
 
     def __reduce__(self) -> tuple[type[Self], tuple[Path]]:
@@ -173,8 +173,8 @@ class LocalServer:
         if self._runs():  # started by a process that has died since
             return None
         content = self.address_file.read_bytes()
-        said = content.partition(b"\n")[2].decode(errors="replace").strip().removeprefix("error: ")
-        raise ConnectionFailed(f"no server can be started for {self.database}: {said or 'it printed nothing'}")
+        printed = content.partition(b"\n")[2].decode(errors="replace").strip().removeprefix("error: ")
+        raise ConnectionFailed(f"no server can be started for {self.database}: {printed or 'it printed nothing'}")
 
     def _address(self) -> str | None:
         """Return the URL that the server has written; None if it has not written one yet."""

@@ -63,7 +63,7 @@ class KeptResult(Shown):
 
     @classmethod
     def of(cls, path: str, body: Mapping[str, Any], key: str, created_at: datetime | None) -> Self:
-        """Return the result in a request, kept as of now."""
+        """Return the result that a request reports, with the current time as ``kept_at``."""
         created = None if created_at is None else created_at.isoformat()
         return cls(path, dict(body), key, created, datetime.now(UTC).isoformat(timespec="microseconds"))
 
@@ -79,8 +79,8 @@ class KeptResult(Shown):
 
     def __str__(self) -> str:
         trial = self.body.get("trial")
-        told = f"value {self.body['value']}" if "value" in self.body else "failure"
-        return f"the {told} of {f'trial {trial}' if trial else 'a point'} of study {self.study!r}"
+        what = f"value {self.body['value']}" if "value" in self.body else "failure"
+        return f"the {what} of {f'trial {trial}' if trial else 'a point'} of study {self.study!r}"
 
 
 @dataclass(frozen=True)
@@ -155,11 +155,11 @@ class Outbox(Shown):
         If that fails, log the error: as a warning, unless an earlier attempt to write the result has logged it.
         """
         level = logging.DEBUG if kept.name in self._kept else logging.WARNING
-        said = None if error is None else str(error).partition("\n")[0]
+        message = None if error is None else str(error).partition("\n")[0]
         self._kept.add(kept.name)
         self._times_kept += 1
         self._due_at = 0.0
-        return self._written(replace(kept, last_error=said), level) or self._is_on_disk(kept)
+        return self._written(replace(kept, last_error=message), level) or self._is_on_disk(kept)
 
     def remove(self, kept: KeptResult) -> None:
         """Remove a result. If its file cannot be removed, log the error."""
@@ -239,7 +239,7 @@ def _checked(kept: KeptResult) -> KeptResult:
         ValueError: a part has the right type, but does not belong to such a request.
     """
     if not isinstance(kept.body, dict) or not all(
-        isinstance(said, str | None) for said in (kept.refusal, kept.last_error)
+        isinstance(text, str | None) for text in (kept.refusal, kept.last_error)
     ):
         raise TypeError("body must be an object, refusal and last_error a string or null")
     if not PATH.fullmatch(kept.path) or not KEY.fullmatch(kept.idempotency_key):
@@ -281,7 +281,7 @@ def _write(file: Path, document: Mapping[str, Any]) -> None:
 
 
 def delivery(outbox: Outbox | None) -> Steps[Delivery]:
-    """Send the results that are kept for a server, each with exactly one effect. Results that cannot be delivered stay
+    """Send the results that are kept for a server; the server stores each once. Results that cannot be delivered stay
     in the outbox.
 
     Raises:

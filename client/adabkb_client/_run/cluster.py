@@ -31,7 +31,7 @@ class StallDetector:
     def __init__(self) -> None:
         self._under_way: set[Hashable] = set()
         self._since = monotonic()
-        self._told = False
+        self._has_warned = False
         self._lock = threading.Lock()
 
     def note(self, task: Hashable, *, is_evaluated: bool) -> None:
@@ -39,7 +39,7 @@ class StallDetector:
         with self._lock:
             if is_evaluated:
                 self._under_way.add(task)
-                self._told = False
+                self._has_warned = False
             elif task in self._under_way:
                 self._under_way.discard(task)
                 self._since = monotonic()
@@ -52,9 +52,9 @@ class StallDetector:
         """
         with self._lock:
             seconds = monotonic() - max(self._since, submitted)
-            if self._told or self._under_way or seconds < STALL_SECONDS:
+            if self._has_warned or self._under_way or seconds < STALL_SECONDS:
                 return None
-            self._told = True
+            self._has_warned = True
             return seconds
 
 
@@ -124,13 +124,13 @@ class Cluster(ABC):
             if is_evaluated:
                 continue
             if seconds := self._stall.due(submitted):
-                self._tell(trial, seconds)
+                self._warn(trial, seconds)
             if is_over():
                 self._stop(task)
                 return None
         return pickled
 
-    def _tell(self, trial: Leased, seconds: float) -> None:
+    def _warn(self, trial: Leased, seconds: float) -> None:
         log.warning(
             "trial %d waits for %s, which has evaluated no trial of this run for %.0f s. One evaluation needs %s. %s. "
             "The lease is renewed, and the run continues when a worker is free. The run's timeout limits the wait.",
@@ -242,12 +242,12 @@ class _Ray(Cluster):
 
     def _described(self) -> str:
         free = self._ray.available_resources()
-        told = [
+        shares = [
             f"{free.get(name, 0):g} of {has:g} {name}"
             for name, has in sorted(self._ray.cluster_resources().items())
             if not name.startswith(("node:", "memory", "object_store_memory"))
         ]
-        return f"Free in the cluster: {', '.join(told) or 'nothing'}"
+        return f"Free in the cluster: {', '.join(shares) or 'nothing'}"
 
     def _stop(self, task: _RayTask) -> None:
         self._ray.cancel(task.stream, force=True)

@@ -180,7 +180,7 @@ class _Crew:
             self._release(self._spare.pop())
 
     def forget(self, trial: LeasedTrial) -> None:
-        """Note that the outcome of a trial was reported."""
+        """Record that the outcome of a trial was reported."""
         with self._lock:
             self._leased.discard(trial)
             self._lock.notify_all()
@@ -189,9 +189,9 @@ class _Crew:
         """Release all trials.
 
         A function in a thread cannot be interrupted; if it still returns a result, the result is stored. Worker
-        processes are killed, and evaluations on a cluster are cancelled. An outcome that is being sent is awaited. So
-        is the answer to a request for a trial, which the server may be issuing: without the answer, the trial would
-        stay leased.
+        processes are killed, and evaluations on a cluster are cancelled. Outcomes that
+        are being sent are awaited, and so is the answer to a request for trials: otherwise, a trial that the server
+        issues at this moment would stay leased.
         """
         self._abandoned = True
         self.over.set()

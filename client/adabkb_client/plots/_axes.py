@@ -78,7 +78,7 @@ MAX_TICKS = 12
 
 @dataclass(frozen=True)
 class Scale:
-    """The scale of a parameter, from its declaration in wire form."""
+    """The scale of a parameter, from its declaration as JSON."""
 
     parameter: Mapping[str, Any]
 

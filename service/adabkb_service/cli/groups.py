@@ -92,7 +92,7 @@ class Group(TyperGroup):
         members: functions that make the commands, by name.
         group: the group's name; empty for the program itself.
         sections: the names below each heading of the help; empty for a single list.
-        elsewhere: what to do instead of a name that is no command, by name.
+        elsewhere: what to do instead, by names that are not commands.
         summaries: one-line descriptions, so that the help need not import the commands.
         paths: the paths of all commands by their last word, to suggest one for an unknown name.
         options: the options of ``TyperGroup``.

@@ -326,10 +326,10 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ({"budget": 0}, "budget must be at least 1, not 0"),
         ({"budget": 2.5}, "budget must be an integer, not 2.5"),
         ({"seed": -1}, "seed must be at least 0, not -1"),
-        ({"noise_std": -1}, "noise_std must not be negative, as -1.0 is"),
+        ({"noise_std": -1}, "noise_std must be 0 or more, not -1.0"),
         (
             {"prior": {"y": {"around": 0, "width": 1}}},
-            "prior['y']: no varying parameter has this name; known are x",
+            "prior['y'] is an unknown parameter (known: x)",
         ),
         ({"prior": {"x": {"around": 0.5}}}, "prior['x'] must have around and width, and nothing else"),
         ({"prior": {"x": {"around": 2, "width": 1}}}, "prior['x']: around is 2.0, outside [0.0, 1.0]"),

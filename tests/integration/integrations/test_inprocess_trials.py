@@ -385,7 +385,7 @@ def test_a_result_at_another_point_counts_there(client: Client) -> None:
         ({"early_stopping": MedianRule(9, metric="m")}, r"early_stopping\['metric'\] is only for several objectives"),
         ({"early_stopping": MedianRule(9), "objectives": ["m", "n"]}, r"early_stopping\['metric'\] must name the obj"),
         ({"early_stopping": MedianRule(9), "algorithm": {"kind": "sobol"}}, "the rule 'median' requires the algorithm"),
-        ({"budget": {"plates": 3}, "pass_trial": True}, "a budget of plates also needs the option plates"),
+        ({"budget": {"plates": 3}, "pass_trial": True}, "a plate budget also needs the option plates"),
         ({"budget": {"plates": 0}, "plates": {"size": 4}}, r"budget\['plates'\] must be at least 1"),
     ],
     ids=str,
