@@ -186,8 +186,8 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
                 invalid result.
             ImportError, NameError, SyntaxError, Exception, NoTrialAvailable, ConnectionFailed: as in ``Study.run``.
         """
-        await asyncio.to_thread(import_module, "adabkb_client._run.async_worker")  # which takes time
-        from adabkb_client._run import async_worker  # noqa: PLC0415 (only a run needs its engine)
+        await asyncio.to_thread(import_module, "adabkb_client._run.async_worker")  # the import takes time
+        from adabkb_client._run import async_worker  # noqa: PLC0415 (only runs need it)
         from adabkb_client._run.options import Options  # noqa: PLC0415
         from adabkb_client._run.tracebacks import shortened  # noqa: PLC0415
 
@@ -227,8 +227,8 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
             TypeError: the objective is async; or as in ``Study.optimize``.
             ValueError, Invalid, Exception: as in ``Study.optimize``.
         """
-        await asyncio.to_thread(import_module, "adabkb_client._run.async_define_by_run")  # which takes time
-        from adabkb_client._run.async_define_by_run import AsyncAsking, check  # noqa: PLC0415 (only a run needs it)
+        await asyncio.to_thread(import_module, "adabkb_client._run.async_define_by_run")  # the import takes time
+        from adabkb_client._run.async_define_by_run import AsyncAsking, check  # noqa: PLC0415 (only runs need it)
 
         check(objective)
         await self._prepare(objective)
@@ -250,7 +250,7 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
 
     def stop(self) -> None:
         """End the run from a callback or from the function: see ``Study.stop``."""
-        from adabkb_client._run import run_state  # noqa: PLC0415 (only a run needs its engine)
+        from adabkb_client._run import run_state  # noqa: PLC0415 (only runs need it)
 
         run_state.stop()
 
@@ -277,6 +277,6 @@ class AsyncDefinedByRun(AsyncStudy):
         self._definition = dict(definition)
 
     async def _prepare(self, objective: "Callable[[AskingTrial], Any]") -> None:
-        from adabkb_client._run.define_by_run import prepare  # noqa: PLC0415 (only a run needs its engine)
+        from adabkb_client._run.define_by_run import prepare  # noqa: PLC0415 (only runs need it)
 
         await self._transport.perform_in_threads(prepare(self._calls, self._definition, objective))

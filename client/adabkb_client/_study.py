@@ -287,7 +287,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
                 continues it.
             ConnectionFailed: the server was down for longer than the client's ``retry_for``.
         """
-        from adabkb_client._run import worker  # noqa: PLC0415 (only a run needs its engine)
+        from adabkb_client._run import worker  # noqa: PLC0415 (only runs need it)
         from adabkb_client._run.options import Options  # noqa: PLC0415
         from adabkb_client._run.tracebacks import shortened  # noqa: PLC0415
 
@@ -349,7 +349,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
             Invalid: the objective requests a parameter that the study lacks, and the space cannot be edited.
             Exception: as ``run``.
         """
-        from adabkb_client._run.define_by_run import Asking, Space  # noqa: PLC0415 (only a run needs its engine)
+        from adabkb_client._run.define_by_run import Asking, Space  # noqa: PLC0415 (only runs need it)
 
         self._prepare(objective)
         asking = Asking(objective, Space(self))
@@ -380,7 +380,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         Raises:
             RuntimeError: the caller is not part of a run (a function in a worker process cannot end its run).
         """
-        from adabkb_client._run import run_state  # noqa: PLC0415 (only a run needs its engine)
+        from adabkb_client._run import run_state  # noqa: PLC0415 (only runs need it)
 
         run_state.stop()
 
@@ -430,6 +430,6 @@ class DefinedByRun(Study):
         self._definition = dict(definition)
 
     def _prepare(self, objective: "Callable[[AskingTrial], Any]") -> None:
-        from adabkb_client._run.define_by_run import prepare  # noqa: PLC0415 (only a run needs its engine)
+        from adabkb_client._run.define_by_run import prepare  # noqa: PLC0415 (only runs need it)
 
         self._transport.perform(prepare(self._calls, self._definition, objective))

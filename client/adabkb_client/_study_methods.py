@@ -458,9 +458,9 @@ class Study:
         """Import results and failures. They do not count towards the budget, failures do not pause the study, and a
         repeated import stores nothing twice.
 
-        An invalid row does not affect the others. A row is skipped as repeated if the log has a result for the same
-        parameters and plate that belongs to no trial and has all numbers of the row. If it lacks some of them, they are
-        added to it. Rows that occur twice in one source are both stored.
+        An invalid row does not affect the others. A row is skipped as repeated if the log has a result without a trial
+        at the same parameters and plate, with all numbers of the row. If that result lacks some of the numbers, they
+        are added to it. Rows that occur twice in one source are both stored.
 
         Args:
             source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs openpyxl), a

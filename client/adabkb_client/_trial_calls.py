@@ -772,7 +772,7 @@ def result_of(
         WrongResult: a part of the result is not a number.
         ValueError: a part of the result is not finite.
     """
-    number: Any = value  # None is refused unless there are metrics
+    number: Any = value  # ``finite`` refuses None
     result = {
         "value": None if value is None and metrics else finite("value", number, "; report a failed run with fail()"),
         "std_error": None if std_error is None else finite("std_error", std_error),

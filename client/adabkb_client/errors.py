@@ -151,7 +151,7 @@ class APIError(AdaBKBError):
         self.pointers = dict(pointers or {})
         self.retry_after = retry_after
         what = " ".join(filter(None, [detail, _REMEDIES.get(code)]))
-        if self.pointers:  # the server's message repeats the first of them
+        if self.pointers:  # ``detail`` repeats the first of them
             what = "\n".join(f"{_argument(pointer, names)}: {problem}" for pointer, problem in self.pointers.items())
         trace = f", request {request_id}" if request_id else ""
         separator = "\n" if len(self.pointers) > 1 else " "

@@ -71,7 +71,7 @@ async def optimize(agent: Agent, trials: int) -> None:
         number = issued[0]["trial"]
         result = {"study": "suzuki", "trial": number, "key": f"yield-{number}"}
         value = measured_yield(issued[0]["parameters"])
-        if number == 3:  # a misplaced decimal point, as people and agents make them
+        if number == 3:  # a misplaced decimal point, a common typing error
             refusal = await agent.call("observe", **result, value=824.0)
             assert "far above the possible values" in refusal["refused"]
         await agent.call("observe", **result, value=value)

@@ -56,8 +56,8 @@ def _around(where: str, belief: Belief, axis: Axis) -> tuple[float, float]:
     is_log = getattr(axis, "scale", "linear") == "log"
     spread = "factor" if is_log else "width"
     middle, extent = _numbers(where, belief, ("around", spread))
-    low, high = (finite(where, axis.decode(end)) for end in (0.0, 1.0))  # type: ignore[arg-type]  # of a number
-    if isinstance(axis, FloatAxis) and axis.periodic:  # its upper end is its lower end
+    low, high = (finite(where, axis.decode(end)) for end in (0.0, 1.0))  # type: ignore[arg-type]  # numbers, since the axis is numeric
+    if isinstance(axis, FloatAxis) and axis.periodic:  # the upper end decodes to the lower one
         high = axis.high
     if not low <= middle <= high:
         raise ValueError(f"{where}: around is {middle}, outside [{low}, {high}]")

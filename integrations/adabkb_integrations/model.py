@@ -60,8 +60,8 @@ class Promise:
 
 
 class Model:
-    """A model of some results. It is a function of the space, the seed and the results in their order, except for the
-    cells of the partition tree, which grow with suggestions."""
+    """A model of some results. It depends only on the space, the seed and the results in their order, except for the
+    cells of the partition tree, which suggestions also split."""
 
     def __init__(self, space: Space, seed: int, config: Config | sampling.Config | None = None) -> None:
         self.space = space

@@ -73,20 +73,20 @@ class AsyncTransport(Exchange):
         return await _performed(delivery(self.outbox), self._send, advance=_in_thread)
 
     async def _call(self, call: Call) -> Json:
-        kept = self._kept(call)
+        kept = self._result_to_keep(call)
         try:
-            answer = await self._repeated(call, kept)
+            answer = await self._call_with_retries(call, kept)
         except AdaBKBError as error:
             if kept is None:
                 raise
-            raise await asyncio.to_thread(self._failed, kept, error) from None
+            raise await asyncio.to_thread(self._error_for, kept, error) from None
         if self.outbox is not None and self._is_kept(kept):
             await asyncio.to_thread(self.outbox.remove, kept)
         if self._may_deliver():
             await self._deliver_kept()
         return answer
 
-    async def _repeated(self, call: Call, kept: KeptResult | None) -> Json:
+    async def _call_with_retries(self, call: Call, kept: KeptResult | None) -> Json:
         time_limit = self._time_limit(call)
 
         async def on_failure(state: RetryCallState) -> None:

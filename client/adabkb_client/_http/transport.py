@@ -137,7 +137,7 @@ class Exchange:
         httpx uses those of the program's own client."""
         return self._credentials or httpx.USE_CLIENT_DEFAULT
 
-    def _kept(self, call: Call) -> KeptResult | None:
+    def _result_to_keep(self, call: Call) -> KeptResult | None:
         """Return the result that a call reports, if it should be kept while the server is down."""
         if self.outbox is None or not call.reports_result or call.body is None or call.key is None:
             return None
@@ -182,7 +182,7 @@ class Exchange:
     def _unreachable(self, error: httpx.TransportError, address: str) -> AdaBKBError:
         return unreachable(error, address, self.server.remedy)
 
-    def _failed(self, kept: KeptResult | None, error: AdaBKBError) -> AdaBKBError:
+    def _error_for(self, kept: KeptResult | None, error: AdaBKBError) -> AdaBKBError:
         """Return the error of a failed call, which is ``ResultKept`` if its result was kept.
 
         The result is kept if the server is down. It is also kept if the server was down at an earlier attempt and has
@@ -438,18 +438,18 @@ class Transport(Exchange):
         return _performed(delivery(self.outbox), self._send)
 
     def _call(self, call: Call) -> Json:
-        kept = self._kept(call)
+        kept = self._result_to_keep(call)
         try:
-            answer = self._repeated(call, kept)
+            answer = self._call_with_retries(call, kept)
         except AdaBKBError as error:
-            raise self._failed(kept, error) from None
+            raise self._error_for(kept, error) from None
         if self.outbox is not None and self._is_kept(kept):
             self.outbox.remove(kept)
         if self._may_deliver():
             self._deliver_kept()
         return answer
 
-    def _repeated(self, call: Call, kept: KeptResult | None) -> Json:
+    def _call_with_retries(self, call: Call, kept: KeptResult | None) -> Json:
         time_limit = self._time_limit(call)
 
         def on_failure(state: RetryCallState) -> None:

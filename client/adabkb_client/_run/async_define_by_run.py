@@ -75,7 +75,7 @@ async def in_a_thread(function: Callable[[], T]) -> T:
     def call() -> None:
         try:
             settle = partial(_set, done, function())
-        except StopIteration as error:  # a future cannot have it as its exception
+        except StopIteration as error:  # a future cannot have StopIteration as its exception
             settle = partial(_fail, done, RuntimeError(f"the function raised StopIteration: {error}"))
         except BaseException as error:
             settle = partial(_fail, done, error)
@@ -87,7 +87,7 @@ async def in_a_thread(function: Callable[[], T]) -> T:
 
 
 def _set(done: "asyncio.Future[T]", result: T) -> None:
-    if not done.done():  # cancelled
+    if not done.done():  # otherwise it was cancelled
         done.set_result(result)
 
 

@@ -103,7 +103,7 @@ class Cluster(ABC):
             task = self._submit(sent)
             self._tasks.add(task)
         try:
-            pickled = self._awaited(task, trial, is_over)
+            pickled = self._wait_for_reply(task, trial, is_over)
             reply: Reply = None if pickled is None else self._pickler.loads(pickled)
         except Exception as error:  # an error of the cluster; those of the function are replies
             if self._cancelled:
@@ -115,7 +115,7 @@ class Cluster(ABC):
             self._stall.note(task, is_evaluated=False)
         return trial.release() if reply is None else result_in(reply, trial)
 
-    def _awaited(self, task: Any, trial: Leased, is_over: Callable[[], bool]) -> bytes | None:
+    def _wait_for_reply(self, task: Any, trial: Leased, is_over: Callable[[], bool]) -> bytes | None:
         """Wait for the pickled reply; None if the run is over before the evaluation has begun."""
         submitted = monotonic()
         while (pickled := self._reply(task, LOOK_EVERY)) is None:
@@ -176,7 +176,7 @@ class Cluster(ABC):
         """End the evaluation at once."""
 
 
-def evaluated(function: bytes, trial: bytes, pickler: ModuleType) -> bytes:
+def evaluate_pickled(function: bytes, trial: bytes, pickler: ModuleType) -> bytes:
     """Evaluate a trial in a process of the cluster, and return the pickled reply."""
     try:
         evaluation, leased = pickler.loads(function), pickler.loads(trial)
@@ -220,7 +220,7 @@ class _Ray(Cluster):
         self._stored = ray.put(self._function)
         # The server issues a lost trial again, so Ray must not retry it.
         self._remote: Any = ray.remote(**{"max_retries": 0, **resources, "num_returns": "streaming"})(
-            begun_and_evaluated
+            evaluate_in_stream
         )
 
     def close(self) -> None:
@@ -280,7 +280,9 @@ class _Dask(Cluster):
             self._own.close()
 
     def _submit(self, trial: bytes) -> Any:
-        return self._client.submit(evaluated, self._function, trial, self._pickler, pure=False, **self._resources)
+        return self._client.submit(
+            evaluate_pickled, self._function, trial, self._pickler, pure=False, **self._resources
+        )
 
     def _reply(self, task: Any, seconds: float) -> bytes | None:
         try:
@@ -307,7 +309,7 @@ class _Dask(Cluster):
 CLUSTERS: Mapping[str, Callable[[Evaluation, Mapping[str, Any]], Cluster]] = {"ray": _Ray, "dask": _Dask}
 
 
-def connected(engine: str, evaluation: Evaluation, resources: Mapping[str, Any]) -> Cluster:
+def connect(engine: str, evaluation: Evaluation, resources: Mapping[str, Any]) -> Cluster:
     """Return the cluster that an engine finds.
 
     Raises:
@@ -323,7 +325,7 @@ def connected(engine: str, evaluation: Evaluation, resources: Mapping[str, Any])
         ) from error
 
 
-def begun_and_evaluated(function: bytes, trial: bytes, pickler: ModuleType) -> Iterator[bytes | None]:
+def evaluate_in_stream(function: bytes, trial: bytes, pickler: ModuleType) -> Iterator[bytes | None]:
     """Yield None at once, and the pickled reply at the end of the evaluation."""
     yield None
-    yield evaluated(function, trial, pickler)
+    yield evaluate_pickled(function, trial, pickler)

@@ -204,7 +204,7 @@ def _end_with_the_run() -> None:
 
 def _loaded(task: bytes) -> tuple[Evaluation, Study]:
     try:
-        evaluation, study = pickle.loads(task)  # noqa: S301 (of the parent process, by a pipe)
+        evaluation, study = pickle.loads(task)  # noqa: S301 (from the parent process, through a pipe)
     except Exception as error:
         raise WrongFunction(
             f"a worker process cannot load the function ({type(error).__name__}: {error}). Define it at the top level "

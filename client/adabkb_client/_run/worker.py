@@ -9,7 +9,7 @@ from functools import partial
 from time import monotonic
 
 from adabkb_client._records import Answer, RunReport, StudyInfo, Trial
-from adabkb_client._run.cluster import Cluster, connected
+from adabkb_client._run.cluster import Cluster, connect
 from adabkb_client._run.evaluation import Evaluation, Expected, Result, names_at_trial
 from adabkb_client._run.options import Options
 from adabkb_client._run.processes import WorkerProcess
@@ -36,7 +36,7 @@ def run(study: Study, function: Objective, options: Options) -> RunReport:
     evaluation.check(names_at_trial(info), conditional)
     if options.engine is None:
         return _run(study, evaluation, options, info)
-    cluster = connected(options.engine, evaluation, options.resources or {})
+    cluster = connect(options.engine, evaluation, options.resources or {})
     try:
         return _run(study, cluster, options, info)
     finally:
@@ -144,7 +144,7 @@ class _Crew:
                 trial = self._spare.pop()
                 self.state.took(trial)
                 return trial
-            finally:  # while the lock is held: the next thread to ask would lease a trial for this one, too
+            finally:  # while the lock is held: otherwise, the next thread to ask would lease a trial for this one, too
                 with self._lock:
                     self._idle -= 1
 

@@ -174,9 +174,8 @@ class Figures:
         *,
         metric: str | None,
     ) -> Steps[list[Scale]]:
-        """Return the parameters with these names. Without names, return those that vary and are not catalogues,
-        only the most important ones if there are more than ``most``, and only those active at the best point if it is
-        given."""
+        """Return the parameters with these names. Without names, return those that vary and are not catalogues: only
+        those active at the best point, if it is given, and only the ``most`` most important ones."""
         varying = {each["name"]: Scale(each) for each in info.parameters if each["kind"] not in ("fixed", "catalogue")}
         rows = {each["name"] for each in info.parameters if each["kind"] == "catalogue"}
         if drawn := rows.intersection(names):

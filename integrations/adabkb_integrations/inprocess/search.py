@@ -171,10 +171,8 @@ def minimize(
     Raises:
         TypeError: a parameter has an unknown kind, or the function does not accept the parameters or returns something
             other than a number.
-        ValueError: an argument is out of its range, a parameter's bounds are inconsistent, a constraint cannot be
-            parsed or satisfied, a mixture has no points, a condition is invalid, a belief does not fit its parameter,
-            plates share a parameter that cannot be shared, a fixed value is invalid, options cannot be combined, or an
-            earlier search does not fit.
+        ValueError: an argument is out of its range or does not fit the space, or arguments cannot be combined; the
+            message says which.
         Exception: the last error, after ``max_failures`` failures in a row; a programming error; or the error of a
             callback.
     """
@@ -336,7 +334,7 @@ class Search:
                 return "exhausted" if self._plates is None or self._plates.can_begin else "budget"
             parameters = {**self._domain.decode(points[0], held), **(context or {})}
             plate = None if self._plates is None else self._plates.add(points[0], held)
-            trial = self._evaluated(parameters, plate)
+            trial = self._evaluate(parameters, plate)
             self._learn(trial, points[0], parameters)
             if trial.state != "completed":
                 shown.show(self._study_progress)
@@ -367,7 +365,7 @@ class Search:
             return context
         return {**self._domain.to_declared(assumed(self._domain, unknown, self.trials)), **(context or {})}
 
-    def _evaluated(self, parameters: Mapping[str, Any], plate: int | None) -> Evaluated:
+    def _evaluate(self, parameters: Mapping[str, Any], plate: int | None) -> Evaluated:
         number, started = len(self.trials) + 1, time.perf_counter()
         given = {name: value for name, value in parameters.items() if name not in self._in_context}
         judged = partial(self._judged, self._place(parameters, plate))

@@ -30,7 +30,7 @@ class Goals:
     signs: tuple[float, ...]
     """Signs of the objectives: +1 to maximize, -1 to minimize."""
     constraints: tuple[str, ...] = ()
-    """Names of the constraints that are modelled: values above 0 violate them."""
+    """Names of the constraints that are modeled: values above 0 violate them."""
     cost: CostSource | None = None
     """Where the costs of trials come from; None without costs."""
 
@@ -107,12 +107,12 @@ class Outcomes:
         reported = constraints(trial)
         bounded = [reported.get(name, math.inf) for name in self.goals.constraints]
         violates = any(violation > 0 for violation in reported.values())
-        is_modelled = reported.keys() <= set(self.goals.constraints)
+        is_modeled = reported.keys() <= set(self.goals.constraints)
         values = self._values(trial, counts=not violates)
         if not all(map(math.isfinite, [*values, *bounded])):
             return unknown
         costs = [Measured(cost_of(trial, self.goals.cost), 0.0)] if self.goals.cost else []
-        if violates and not is_modelled:  # as bad as the worst one so far
+        if violates and not is_modeled:  # it gets the worst value so far
             is_usable = self._finished and not bounded
             return Result(point, self._finished[0], metrics=tuple(costs)) if is_usable else unknown
         first, *others = values

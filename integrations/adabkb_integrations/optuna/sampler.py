@@ -87,9 +87,9 @@ class AdaBKBSampler(BaseSampler):
 
     The engine runs in this process. The model is built from the trials in the study's storage, so a study can be
     resumed, and shared by threads, processes and machines; pending points of other workers are taken into account.
-    Parameters of every kind are modelled, including log-scaled and stepped ones. If the objective requests parameters
+    Parameters of every kind are modeled, including log-scaled and stepped ones. If the objective requests parameters
     conditionally, each set of parameters that occur together has its own model. Each of several objectives has a model,
-    and the search looks for their Pareto front. Constraints that all complete trials report are modelled, too. The
+    and the search looks for their Pareto front. Constraints that all complete trials report are modeled, too. The
     value of a pruned trial is its last intermediate value, but no better than the median of the trials completed
     before. The search avoids points near failed trials.
 
@@ -121,10 +121,9 @@ class AdaBKBSampler(BaseSampler):
             The objective requests each with ``trial.suggest_float``, and the shares of a trial sum to the total. A
             mixture applies to trials that have all of its shares.
         plates: trials form plates that share some values, and an offset of their results that the model learns:
-            ``{"size": 24, "shared": ["temperature"]}``. When the shared values of the first trial of a plate are
-            known, at the latest when it ends, it enqueues the others, which ``study.optimize`` and ``study.ask`` take
-            next. The user attribute ``adabkb:plate`` has the number of a trial's plate. Trials that a user enqueues are
-            on no plate.
+            ``{"size": 24, "shared": ["temperature"]}``. The first trial of a plate enqueues the others when its shared
+            values are known, at the latest when it ends. ``study.optimize`` and ``study.ask`` take these next. The user
+            attribute ``adabkb:plate`` has the number of a trial's plate. Trials that a user enqueues are on no plate.
         ranges: ranges of shares that are not from 0 to the total, such as ``{"water": (0.2, 0.8)}``. The sampler must
             know them, because it chooses all shares when the objective requests the first one.
         robust: whether results that other results contradict get less weight, and their points are suggested again.
@@ -134,14 +133,13 @@ class AdaBKBSampler(BaseSampler):
 
     Raises:
         TypeError: an argument does not exist, or has another type.
-        ValueError: ``noise_std`` is negative, a constraint cannot be parsed, an earlier study has too few trials, a
-            mixture has no points, the context gives a share of a mixture or a shared value of plates, or ``per_cost``
-            is given without ``cost``; or, when sampling, the context that a function returns does so, a context value
-            is not one of its parameter, ``noise_std`` has another number of values than the study has objectives, an
-            earlier study has another number of objectives, there are more than four objectives, a belief does not fit
-            its parameter, a parameter cannot be periodic, a share has another range than the sampler expects, or no
-            point satisfies the constraints and mixtures; or, after a trial, its cost is not a positive number, or it is
-            complete and has none, or its shares violate a mixture.
+        ValueError: an argument: ``noise_std`` is negative, a constraint cannot be parsed, an earlier study has too few
+            trials, a mixture has no points, the context gives a share of a mixture or a shared value of plates, or
+            ``per_cost`` is given without ``cost``. When sampling: the context is invalid, ``noise_std`` or an earlier
+            study does not fit the number of objectives, there are more than four objectives, a belief does not fit its
+            parameter, a parameter cannot be periodic, a share has another range than the sampler expects, or no point
+            satisfies the constraints and mixtures. After a trial: its cost is not a positive number, a complete trial
+            has no cost, or its shares violate a mixture.
     """
 
     def __init__(

@@ -111,7 +111,7 @@ class AdaBKBSearch(Searcher):
         self._study = self._open_study()
         return True
 
-    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:  # type: ignore[override]  # Ray's leaves FINISHED out
+    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:  # type: ignore[override]  # Ray's type lacks FINISHED
         """Return parameters to evaluate; None if there are none now, FINISHED if there will be none.
 
         Raises:

@@ -241,7 +241,7 @@ class Programs:
             self._fail(trial, f"no result after {self.limits.trial_timeout:g} s (--trial-timeout)")
         if code == 0:
             try:
-                found = self._fitting(program.result(folder, output, self.pattern))
+                found = self._checked_result(program.result(folder, output, self.pattern))
             except (program.NoResult, program.NotFinite) as reason:
                 self.check_running()
                 if isinstance(reason, program.NoResult) and not self._has_succeeded:
@@ -259,7 +259,7 @@ class Programs:
         self._fail(trial, f"{end}: {lines}" if lines else f"{end}, and nothing on standard error", failure)
         return None
 
-    def _fitting(self, found: program.Result) -> program.Result:
+    def _checked_result(self, found: program.Result) -> program.Result:
         """Return the result if it has the study's metrics.
 
         Raises:

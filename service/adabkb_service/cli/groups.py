@@ -33,7 +33,7 @@ class Command(TyperCommand):
             _check_once(ctx, given)
             ctx.ignore_unknown_options = True  # negative numbers look like options
         else:
-            args = [unknown, *args]  # checked before negative numbers
+            args = [unknown, *args]  # click then reports this one, not a negative number
         rest: list[str] = super().parse_args(ctx, args)
         root = ctx.find_root()
         taken = self.global_options()

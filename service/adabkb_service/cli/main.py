@@ -274,11 +274,11 @@ def _command(name: str, where: str, needs_server: bool) -> Any:
     except ModuleNotFoundError as missing:
         if not needs_server or (missing.name or "").startswith("adabkb_service"):
             raise
-        return _made(name, _need_server, ANYTHING)
+        return _make(name, _need_server, ANYTHING)
     if not needs_server and where not in ALONE:
         with_server: Callable[..., Callable[..., None]] = _imported("server_calls").with_server
         function = with_server(function)
-    return _made(name, function)
+    return _make(name, function)
 
 
 def _need_server(as_json: AsJson = False) -> None:  # noqa: ARG001 (read by ``printing_failures``)
@@ -303,7 +303,7 @@ def _imported(module: str) -> Any:
         gc.enable()
 
 
-def _made(name: str, function: Callable[..., None], settings: dict[str, Any] | None = None) -> Any:
+def _make(name: str, function: Callable[..., None], settings: dict[str, Any] | None = None) -> Any:
     alone = typer.Typer(**PLAIN)
     alone.command(name, cls=Command, context_settings=settings)(printing_failures(checking(function)))
     command = typer.main.get_command(alone)

@@ -199,7 +199,7 @@ class Provider:
         Raises:
             ProviderUnavailable: the provider does not answer in time.
         """
-        import httpx2  # noqa: PLC0415 (of the extra oidc)
+        import httpx2  # noqa: PLC0415 (needs the extra oidc)
         from authlib.integrations.httpx_client import AsyncOAuth2Client  # noqa: PLC0415
 
         config = self.config

@@ -1,6 +1,6 @@
 """/login/oidc: log in with an OpenID Connect provider, by the authorization code flow with PKCE.
 
-The browser keeps state, nonce and verifier in a separate cookie, so only the browser that began a login can complete
+The browser keeps state, nonce and verifier in a separate cookie. So only the browser that began a login can complete
 it, and the server stores nothing for a login that is never completed. The session is a token in the cookie of the web
 interface.
 """

@@ -358,8 +358,8 @@ def get_trial(
     caller: CallerDep,
     is_explained: Annotated[bool, Query(alias="why")] = False,
 ) -> Response:
-    """A trial with its explanation and history. A second request loads the explanation in a long study, because it
-    needs the whole log before the trial, and in a study with many failed trials, because it then asks the model."""
+    """A trial with its explanation and history. In a long study, a second request loads the explanation, because it
+    needs the whole log before the trial; also in a study with many failed trials, because it then needs the model."""
     study = service.do(manage.get(study_id)).view
     trial, results = read.trial(service, study_id, number), overview.results_of(study_id, number)
     asks_model = study.counts.failed >= FEWEST  # for the probability that the trial finishes

@@ -322,7 +322,10 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
             {"space": {**PAIR, "c": CATALOGUE}, "constraints": ["c == 'gpu'"]},
             "constraints[0], \"c == 'gpu'\": column 6: 'gpu' is not a value of 'c'",
         ),
-        ({"space": {"x": CATALOGUE}, "prior": {"x": {"weights": {"gpu": 2}}}}, "prior['x']: 'gpu' is not a choice"),
+        (
+            {"space": {"x": CATALOGUE}, "prior": {"x": {"weights": {"gpu": 2}}}},
+            "prior['x']: 'gpu' is an unknown choice",
+        ),
         ({"budget": 0}, "budget must be at least 1, not 0"),
         ({"budget": 2.5}, "budget must be an integer, not 2.5"),
         ({"seed": -1}, "seed must be at least 0, not -1"),
@@ -334,7 +337,10 @@ PAIR: dict[str, Parameter] = {"k": Categorical(["a", "b"]), "n": Int(1, 3)}
         ({"prior": {"x": {"around": 0.5}}}, "prior['x'] must have around and width, and nothing else"),
         ({"prior": {"x": {"around": 2, "width": 1}}}, "prior['x']: around is 2.0, outside [0.0, 1.0]"),
         ({"prior": {"x": {"around": 0.5, "width": 0}}}, "prior['x']: width must be more than 0, not 0.0"),
-        ({"space": PAIR, "prior": {"k": {"weights": {"c": 2}}}, "function": pair}, "prior['k']: 'c' is not a choice"),
+        (
+            {"space": PAIR, "prior": {"k": {"weights": {"c": 2}}}, "function": pair},
+            "prior['k']: 'c' is an unknown choice",
+        ),
         ({"catch": "all"}, "catch must be an exception class or a tuple of them, not 'all'"),
     ],
 )

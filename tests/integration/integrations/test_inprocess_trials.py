@@ -171,7 +171,7 @@ def test_after_a_stop_only_its_exceptions_are_no_failures(
             evaluate()
         said = "".join(getattr(raised.value, "__notes__", ()))
         assert ("after 2 failures in a row" in said) == (error is not NameError)
-        assert ("was stopped before" in said) == (error is NameError and where != "search")
+        assert ("had been stopped by early stopping" in said) == (error is NameError and where != "search")
     else:
         evaluate()
     if where != "search":
