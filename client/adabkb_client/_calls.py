@@ -1,4 +1,4 @@
-"""Calls of the API as values, and procedures that consist of calls. A transport sends them.
+"""Objects that represent calls of the API, and procedures that consist of such calls. A transport sends the calls.
 
 A procedure (``Steps``) is a generator. It yields a call, receives the answer or the error, and finally returns its
 result. A transport performs it, either blocking or async, so each procedure is written only once.

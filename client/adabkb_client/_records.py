@@ -215,7 +215,7 @@ class PartitionCell(TypedDict):
     high: Mapping[str, Any]
     """The opposite corner."""
     centroid: Mapping[str, Any]
-    """Its representative point."""
+    """The representative point of the cell."""
     mean: float
     """The posterior mean at the centroid."""
     std: float

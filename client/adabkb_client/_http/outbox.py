@@ -74,7 +74,7 @@ class KeptResult(Shown):
 
     @property
     def name(self) -> str:
-        """The name of its file; the names sort by time."""
+        """The name of the result's file. Names sort by time."""
         return f"{self.kept_at.replace(':', '')}-{self.idempotency_key}.json"
 
     def __str__(self) -> str:

@@ -192,7 +192,7 @@ def _optional(name: str, column: str | None, columns: Sequence[str], taken: set[
 
 
 def left_out(row: Row, columns: Columns) -> str | None:
-    """Return the state for which a row is skipped; None if it should have a result, or has failed."""
+    """Return the state for which a row is skipped; None if the row should have a result, or has failed."""
     if str(_cell(row, columns, EXCLUDED)).lower() in YES:
         return EXCLUDED
     state = _state(row, columns)

@@ -30,7 +30,7 @@ _editing = threading.Lock()
 """Held while a thread of this process reads the space and edits it."""
 
 Objective = Callable[["AskingTrial"], Any]
-"""A function that requests its parameters from a trial, and returns what a function of ``Study.run`` returns."""
+"""A function that requests its parameters from a trial, and returns what a function passed to ``Study.run`` returns."""
 
 
 class FirstParameter(BaseException):
