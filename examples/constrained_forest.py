@@ -55,7 +55,7 @@ def main(trials: int, folder: Path) -> None:
         if found.model is not None:
             means = {name: each.mean for name, each in (found.model.metrics or {}).items()}
             print("by the model:", found.model.mean, means, found.model.parameters)
-            print("which keeps the bound with probability", found.model.feasible_probability)
+            print("it satisfies the bound with probability", found.model.feasible_probability)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,9 @@ def remove_earlier(database: Path) -> None:
             # SQLite leaves WAL mode, and removes the files that go with it, only if nobody else is connected.
             connection.execute("PRAGMA journal_mode = DELETE")
     except sqlite3.DatabaseError as error:
-        sys.exit(f"{database} is in use, or not that of a demo ({error}): stop its server, or take another --folder")
+        sys.exit(
+            f"{database} is in use, or not the database of a demo ({error}); stop its server, or give another --folder"
+        )
     database.unlink()
 
 

@@ -29,7 +29,7 @@ def main(budget: int) -> None:
             seed=1,
         )
         report = study.run(accuracy, workers=2)
-        print(f"{report.completed} trials evaluated here; the study ended by {report.reason}")
+        print(f"{report.completed} trials evaluated here; the study ended ({report.reason})")
         model, observed = report.recommendation.model, report.recommendation.observed
         assert model is not None
         assert observed is not None

@@ -1,4 +1,5 @@
-"""Edit the space of a running study: wider bounds where the best result is at the end, then one more parameter.
+"""Edit the space of a running study: wider bounds, because the best result is at an end of the range,
+then one more parameter.
 
 make serve                               # in another terminal
 .venv/bin/python examples/edit_space.py [number of trials]
@@ -45,7 +46,7 @@ def main(budget: int) -> None:
         best = best_of(study, budget - 2 * (budget // 3))
         info = study.info()
         print(f"with tol {best.value:.3f} by {dict(best.parameters)}")
-        print(f"version {info.space_version} of the space, {info.counts.observations} results, all of which count")
+        print(f"version {info.space_version} of the space, {info.counts.observations} results, all used by the model")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""The paper's real problem: one lengthscale per feature for a Nystrom kernel ridge classifier of pulsars (HTRU2).
+"""The problem with real data of the Ada-BKB paper: one lengthscale per feature for a Nystrom kernel ridge classifier of
+pulsars (HTRU2).
 
 Run one or more workers for a server that has the study (see demo.py):
 
@@ -26,7 +27,7 @@ FEATURES = np.loadtxt(DATA, delimiter=",", max_rows=1, dtype=str)[:-1].tolist()
 SPACE = {feature: Float(0.1, 100.0, log=True) for feature in FEATURES}
 DEFAULT = dict.fromkeys(FEATURES, 2.0)
 """scikit-learn's own default for this kernel: gamma = 1/8 is a lengthscale of 2 everywhere."""
-CENTRES = 300  # the paper uses 1000, with which a fit takes seconds
+CENTERS = 300  # the paper uses 1000, with which a fit takes seconds
 RIDGE = 1e-6
 
 Array = NDArray[np.float64]
@@ -48,7 +49,7 @@ def error(lengthscales: dict[str, float], part: Part) -> float:
     """Return the mean squared error of the classifier with these lengthscales, on a part of the data."""
     scale = np.array([lengthscales[feature] for feature in FEATURES])
     (x_fit, y_fit), (x, y) = split()[0], part
-    kernel = Nystroem(gamma=0.5, n_components=CENTRES, random_state=0)
+    kernel = Nystroem(gamma=0.5, n_components=CENTERS, random_state=0)
     ridge = Ridge(alpha=RIDGE * len(x_fit), fit_intercept=False)
     classifier = make_pipeline(kernel, ridge).fit(x_fit / scale, y_fit)
     return float(mean_squared_error(y, classifier.predict(x / scale)))

@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 from adabkb_client import Categorical, Client, Float, Int, Parameter
 
 FEATURES, DIAGNOSES = load_breast_cancer(return_X_y=True)
-MODELS = {"svm": SVC, "forest": RandomForestClassifier, "neighbours": KNeighborsClassifier}
+MODELS = {"svm": SVC, "forest": RandomForestClassifier, "neighbors": KNeighborsClassifier}
 SPACE: dict[str, Parameter] = {
     "model": Categorical(list(MODELS)),
     "C": Float(1e-3, 1e3, log=True, when={"model": ["svm"]}),
@@ -27,8 +27,8 @@ SPACE: dict[str, Parameter] = {
     "degree": Int(2, 5, when={"kernel": ["poly"]}),
     "n_estimators": Int(5, 100, log=True, when={"model": ["forest"]}),
     "max_features": Float(0.05, 1, when={"model": ["forest"]}),
-    "n_neighbors": Int(1, 30, when={"model": ["neighbours"]}),
-    "weights": Categorical(["uniform", "distance"], when={"model": ["neighbours"]}),
+    "n_neighbors": Int(1, 30, when={"model": ["neighbors"]}),
+    "weights": Categorical(["uniform", "distance"], when={"model": ["neighbors"]}),
 }
 
 

@@ -125,7 +125,7 @@ if _typing.TYPE_CHECKING:
     from adabkb_client._async_study import AsyncDefinedByRun, AsyncStudy
     from adabkb_client._run.define_by_run import AskingTrial
 else:
-    # Imported on first use: asyncio takes a fifth of the import time of the client, and only a run needs its engine.
+    # Imported on first use: asyncio takes a fifth of the client's import time, and only a run needs ``_run``.
     _LATER = {
         "AskingTrial": "_run.define_by_run",
         "AsyncClient": "_async_client",

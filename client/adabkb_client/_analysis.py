@@ -35,7 +35,7 @@ class Importance(Record):
     parameters: tuple[ParameterImportance, ...]
     """The importance of each parameter; empty if it is unknown."""
     reason: str | None
-    """Why it is unknown: "too_few_results" or "constant"."""
+    """Why the importance is unknown: "too_few_results" or "constant"; None if it is known."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ class ValidationItem(Record):
     """Whether the result has less weight in the model, since the other results contradict it. Only studies with
     ``robust`` have such results."""
     outlier: bool = False
-    """Whether the other results contradict the result: it is ``doubted``, or it has the smallest ``tail``, and this is
+    """Whether the other results contradict the result: it is ``doubted``, or it has the smallest ``tail``, which is
     very small for the number of results."""
     repeated: bool = False
-    """Whether another item is at the same point, so that it predicts this one."""
+    """Whether another item has the same point, so that this one is easy to predict."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Verdict(Record):
     suggested: int
     """The number of results whose points were suggested with a reliable prediction."""
     suggested_inside: int
-    """The number of these inside the 90% intervals that they were suggested with."""
+    """The number of these that are inside the 90% intervals predicted when their points were suggested."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,10 +93,10 @@ class Validation(Record):
     items: tuple[ValidationItem, ...]
     """The results with their predictions."""
     counted: int
-    """The number of items that the following numbers are about: those that are not ``repeated`` or, without any,
-    all."""
+    """The number of items from which ``inside``, ``error`` and ``error_of_median`` are computed: those that are not
+    ``repeated`` or, if all are, all."""
     inside: float | None
-    """The share of the counted results inside their 90% intervals."""
+    """The share of these results inside their 90% intervals."""
     error: float | None
     """The mean absolute error of the predictions."""
     error_of_median: float | None
@@ -114,7 +114,7 @@ class SliceAxis(Record):
     name: str
     """The name of the parameter."""
     values: tuple[Any, ...]
-    """Its values in order."""
+    """The values of the parameter, in order."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,7 +152,7 @@ class Growth(Record):
     observation: int
     """The number of the result."""
     hypervolume: float
-    """The hypervolume after it."""
+    """The hypervolume of all results so far."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Front(Record):
     objectives: tuple[FrontObjective, ...]
     """The objectives with their references."""
     results: int
-    """The number of results that count."""
+    """The number of results, without excluded ones and those outside the space."""
     hypervolume: float | None
     """The hypervolume of the results, in the product of all objectives' units; None before the first result."""
     history: tuple[Growth, ...]
@@ -277,7 +277,7 @@ class Check(Record):
     parameter: str | None = None
     """The parameter, if the best point is at an end of its range."""
     widened: Parameters | None = None
-    """That parameter with a wider range, in wire form; None if it cannot be widened."""
+    """That parameter with a wider range, as JSON; None if it cannot be widened."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -285,7 +285,7 @@ class Assessment(Record):
     """A summary of a study in a few sentences, which ``print`` shows."""
 
     results: int
-    """The number of results that count."""
+    """The number of results, without excluded ones and those outside the space."""
     standing: str
     """The state of the study in a sentence."""
     progress: Progress
@@ -305,8 +305,8 @@ class Assessment(Record):
     @property
     def sentences(self) -> list[str]:
         """The sentences in order. Warnings begin with "! "."""
-        told = (self.progress, self.latest, self.findings, self.outlook)
-        sentences = [self.standing, *(each.text for each in told if each is not None)]
+        parts = (self.progress, self.latest, self.findings, self.outlook)
+        sentences = [self.standing, *(each.text for each in parts if each is not None)]
         sentences += [each.text for each in self.verdicts.values()]
         return [*sentences, *(f"! {check.text}" for check in self.checks)]
 

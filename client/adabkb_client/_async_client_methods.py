@@ -1,4 +1,4 @@
-"""The methods of the asynchronous client that perform ``_client_calls.py``.
+"""The methods of the asynchronous client that perform the procedures of ``_client_calls.py``.
 
 Written by ``python -m tests.integration.client.methods``; change the procedures instead.
 """
@@ -32,7 +32,7 @@ from adabkb_client._settings import (
 
 
 class AsyncClient:
-    """One method for each procedure that takes settings of ``_client_calls.py``."""
+    """One method for each procedure of ``_client_calls.py`` that takes settings."""
 
     _transport: AsyncTransport
 
@@ -96,7 +96,8 @@ class AsyncClient:
                 plates, ``{"plates": 3}``. With early stopping, a stopped trial counts only as the share of
                 ``max_steps`` that it has taken, so more trials may start. To limit the number of started trials, use
                 ``n_trials`` of ``run``.
-            tolerance: the study is complete once its gap is at most this, such as ``0.01``, in the objective's units.
+            tolerance: the study is complete when its gap, the model's bound on what further trials can gain, is at most
+                this, such as ``0.01``, in the objective's units.
             stop: rules that end the study before the budget is used up: ``{"no_gain_for": 20}``,
                 ``{"gap_share_below": 0.01}`` or both.
             lease_seconds: how long a trial stays with a worker that sends no heartbeat, such as ``600``, unless the
@@ -118,8 +119,9 @@ class AsyncClient:
                 ``{"rule": "median", "max_steps": 27}``.
             noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
                 exact. With None, it is learned.
-            per_cost: ``True`` suggests points by expected gain per cost.
-            robust: ``True`` gives less weight to results that the others contradict, and suggests their points again.
+            per_cost: ``True`` suggests the points with the largest expected gain per expected cost.
+            robust: ``True`` gives less weight to results that other results contradict, and suggests their points
+                again.
             seed: studies with the same definition, seed (such as ``1``) and results suggest the same points. With None,
                 the server draws a seed.
             constraints: what every point satisfies: strings in Python syntax with the names of parameters, such as
@@ -134,11 +136,11 @@ class AsyncClient:
                 - ``kernel != "poly" or degree <= 3``: if ``kernel`` is "poly", then ``degree <= 3``
                 - ``"flow rate" <= 2 * area``: quote a name that is not an identifier
             mixtures: shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``;
-                also with ``total`` and ``least``.
+                ``total``, ``at_most`` and ``least`` are optional.
             metrics: the metrics of each result in addition to its value, such as ``["latency_ms"]``.
             objectives: two to four objectives, instead of a ``direction``, such as
-                ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``; also
-                with ``reference`` (only results better than this count in the hypervolume) and ``noise_std``.
+                ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``.
+                ``reference`` (only results better than this count in the hypervolume) and ``noise_std`` are optional.
             prior: beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}``
                 on a log scale, ``{"x": {"around": 2, "width": 1}}`` on a linear scale,
                 ``{"optimizer": {"weights": {"adam": 3}}}`` for choices.
@@ -256,7 +258,8 @@ class AsyncClient:
                 plates, ``{"plates": 3}``. With early stopping, a stopped trial counts only as the share of
                 ``max_steps`` that it has taken, so more trials may start. To limit the number of started trials, use
                 ``n_trials`` of ``run``.
-            tolerance: the study is complete once its gap is at most this, such as ``0.01``, in the objective's units.
+            tolerance: the study is complete when its gap, the model's bound on what further trials can gain, is at most
+                this, such as ``0.01``, in the objective's units.
             stop: rules that end the study before the budget is used up: ``{"no_gain_for": 20}``,
                 ``{"gap_share_below": 0.01}`` or both.
             lease_seconds: how long a trial stays with a worker that sends no heartbeat, such as ``600``, unless the
@@ -278,8 +281,9 @@ class AsyncClient:
                 ``{"rule": "median", "max_steps": 27}``.
             noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
                 exact. With None, it is learned.
-            per_cost: ``True`` suggests points by expected gain per cost.
-            robust: ``True`` gives less weight to results that the others contradict, and suggests their points again.
+            per_cost: ``True`` suggests the points with the largest expected gain per expected cost.
+            robust: ``True`` gives less weight to results that other results contradict, and suggests their points
+                again.
             seed: studies with the same definition, seed (such as ``1``) and results suggest the same points. With None,
                 the server draws a seed.
             constraints: what every point satisfies: strings in Python syntax with the names of parameters, such as
@@ -294,11 +298,11 @@ class AsyncClient:
                 - ``kernel != "poly" or degree <= 3``: if ``kernel`` is "poly", then ``degree <= 3``
                 - ``"flow rate" <= 2 * area``: quote a name that is not an identifier
             mixtures: shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``;
-                also with ``total`` and ``least``.
+                ``total``, ``at_most`` and ``least`` are optional.
             metrics: the metrics of each result in addition to its value, such as ``["latency_ms"]``.
             objectives: two to four objectives, instead of a ``direction``, such as
-                ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``; also
-                with ``reference`` (only results better than this count in the hypervolume) and ``noise_std``.
+                ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``.
+                ``reference`` (only results better than this count in the hypervolume) and ``noise_std`` are optional.
             prior: beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}``
                 on a log scale, ``{"x": {"around": 2, "width": 1}}`` on a linear scale,
                 ``{"optimizer": {"weights": {"adam": 3}}}`` for choices.

@@ -173,7 +173,7 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
                 must be awaited. The function still returns its value, unless the trial was stopped: then it may also
                 raise an exception, as in the blocking client.
             max_failures: the run stops with the last error after this many failures in a row.
-            progress: show a progress bar, or lines of the log.
+            progress: show a progress bar, or log lines.
             lease_seconds: as in ``trial``.
             fixed: evaluate only trials with these values of parameters.
             context: as in ``Study.run``.
@@ -186,8 +186,8 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
                 invalid result.
             ImportError, NameError, SyntaxError, Exception, NoTrialAvailable, ConnectionFailed: as in ``Study.run``.
         """
-        await asyncio.to_thread(import_module, "adabkb_client._run.async_worker")  # which takes time
-        from adabkb_client._run import async_worker  # noqa: PLC0415 (only a run needs its engine)
+        await asyncio.to_thread(import_module, "adabkb_client._run.async_worker")  # the import takes time
+        from adabkb_client._run import async_worker  # noqa: PLC0415 (only runs need it)
         from adabkb_client._run.options import Options  # noqa: PLC0415
         from adabkb_client._run.tracebacks import shortened  # noqa: PLC0415
 
@@ -217,7 +217,7 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
         own thread. If the run is cancelled, the trials are released, but each thread runs until the objective returns.
 
         Args:
-            objective: takes a trial, and returns what a function of ``run`` returns.
+            objective: a function of a trial, which returns what a function passed to ``run`` returns.
             n_trials, timeout, workers, callbacks, catch, max_failures, progress, lease_seconds: as in ``run``.
 
         Returns:
@@ -227,8 +227,8 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
             TypeError: the objective is async; or as in ``Study.optimize``.
             ValueError, Invalid, Exception: as in ``Study.optimize``.
         """
-        await asyncio.to_thread(import_module, "adabkb_client._run.async_define_by_run")  # which takes time
-        from adabkb_client._run.async_define_by_run import AsyncAsking, check  # noqa: PLC0415 (only a run needs it)
+        await asyncio.to_thread(import_module, "adabkb_client._run.async_define_by_run")  # the import takes time
+        from adabkb_client._run.async_define_by_run import AsyncAsking, check  # noqa: PLC0415 (only runs need it)
 
         check(objective)
         await self._prepare(objective)
@@ -249,8 +249,8 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
         """Do nothing, since the study exists. ``AsyncDefinedByRun`` creates it here."""
 
     def stop(self) -> None:
-        """End the run that calls this, from a callback or from the function: see ``Study.stop``."""
-        from adabkb_client._run import run_state  # noqa: PLC0415 (only a run needs its engine)
+        """End the run from a callback or from the function: see ``Study.stop``."""
+        from adabkb_client._run import run_state  # noqa: PLC0415 (only runs need it)
 
         run_state.stop()
 
@@ -277,6 +277,6 @@ class AsyncDefinedByRun(AsyncStudy):
         self._definition = dict(definition)
 
     async def _prepare(self, objective: "Callable[[AskingTrial], Any]") -> None:
-        from adabkb_client._run.define_by_run import prepare  # noqa: PLC0415 (only a run needs its engine)
+        from adabkb_client._run.define_by_run import prepare  # noqa: PLC0415 (only runs need it)
 
         await self._transport.perform_in_threads(prepare(self._calls, self._definition, objective))

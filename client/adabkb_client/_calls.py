@@ -1,4 +1,4 @@
-"""Calls of the API as values, and procedures that consist of calls. A transport sends them.
+"""Objects that represent calls of the API, and procedures that consist of such calls. A transport sends the calls.
 
 A procedure (``Steps``) is a generator. It yields a call, receives the answer or the error, and finally returns its
 result. A transport performs it, either blocking or async, so each procedure is written only once.
@@ -25,7 +25,7 @@ PAGE = 500
 BATCH = 1000
 """The maximum number of items that the server accepts in one batch."""
 RETRY_FOR = 120.0
-"""Default number of seconds for retries."""
+"""Default number of seconds for which a call is retried."""
 
 T = TypeVar("T")
 
@@ -37,8 +37,8 @@ class Call:
 
     ``content`` is sent in place of ``body``, with the type ``media_type``.
 
-    A call with ``tells_result`` reports a result, and is kept on disk while the server is down; ``trial_created_at`` is
-    then the time at which the trial was created, if it is known. ``retry_for`` limits the seconds of retries, in
+    A call with ``reports_result`` reports a result, and is kept on disk while the server is down; ``trial_created_at``
+    is then the time at which the trial was created, if it is known. ``retry_for`` limits the seconds of retries, in
     addition to the client's own limit. ``wait`` is the number of seconds that the server may wait for a trial. The path
     is one of the API, unless ``in_api`` is False.
     """
@@ -54,7 +54,7 @@ class Call:
     in_api: bool = True
     retry_for: float | None = None
     wait: float = 0.0
-    tells_result: bool = False
+    reports_result: bool = False
     trial_created_at: datetime | None = None
     key: str | None = field(default_factory=lambda: uuid.uuid4().hex)
 
@@ -112,14 +112,14 @@ def study_path(study_id: str) -> str:
 
 
 def read_trial(study_id: str, number: int) -> Steps[Json]:
-    """Return a trial in wire form, by its number."""
+    """Return the trial with this number, as JSON."""
     return (yield Call("GET", f"{study_path(study_id)}/trials/{number}"))
 
 
 def batch(
     study_id: str, items: Sequence[Mapping[str, Any]], *, dry_run: bool, key: str | None = None
 ) -> Steps[list[BatchItem]]:
-    """Report up to ``BATCH`` results, in wire form, in one call. Batches with the same ``key`` take effect once. By
+    """Report up to ``BATCH`` results, as JSON, in one call. Batches with the same ``key`` take effect once. By
     default, each batch gets a new key."""
     body = {"items": [dict(item) for item in items], "dry_run": dry_run}
     path = f"{study_path(study_id)}/observations"

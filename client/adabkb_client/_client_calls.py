@@ -80,12 +80,12 @@ def define_by_run(id: str, direction: Direction | None = None, **settings: Unpac
 
 
 def create(definition: Mapping[str, Any]) -> Steps[StudyInfo]:
-    """Create a study from its definition, in wire form."""
+    """Create a study from its definition, which is JSON as in docs/http.md."""
     return decode(StudyInfo, (yield Call("POST", "/studies", definition)))
 
 
 def create_or_open(definition: Mapping[str, Any], *, update: bool) -> Steps[StudyInfo]:
-    """Create a study from its definition, in wire form, or open it if it exists with the same definition. With
+    """Create a study from its definition, as in ``create``, or open it if it exists with the same definition. With
     ``update``, change those of its settings that ``Study.update`` can change.
 
     Raises:
@@ -107,7 +107,7 @@ def open_study(
     direction: Direction | None,
     **settings: Unpack[StudySettings],
 ) -> Steps[StudyInfo]:
-    """Open an existing study with these parameters, in wire form, if the rest of its definition is the same.
+    """Open an existing study if it has these parameters (as JSON) and the rest of this definition.
 
     Raises:
         Conflict: the definition differs.
@@ -154,13 +154,13 @@ def _open_changed(study: StudyCalls, body: Mapping[str, Any], conflict: Conflict
 
 
 def whoami() -> Steps[dict[str, Any]]:
-    """Return the user, the scope and the quotas of the client's token, in wire form: see docs/http.md."""
+    """Return the user, the scope and the quotas of the client's token, as JSON: see docs/http.md."""
     document: dict[str, Any] = yield Call("GET", "/tokens/self")
     return document
 
 
 def server_version() -> Steps[dict[str, Any]]:
-    """Return the versions of the server, of its API and of its schema, in wire form."""
+    """Return the versions of the server, of its API and of its schema, as JSON."""
     document: dict[str, Any] = yield Call("GET", "/version", in_api=False)
     return document
 

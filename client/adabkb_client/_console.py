@@ -63,7 +63,7 @@ def report(of_run: RunReport) -> str:
 
 @line.register
 def recommendation(found: Recommendation) -> str:
-    """Return the best points in one line; of a front, the number of points."""
+    """Return the best points, or the number of points on the front, in one line."""
     if found.front:
         return f"<Recommendation: {len(found.front)} points on the model's front>"
     lines = [] if found.model is None else [f"by the model {_estimate(found.model)}"]
@@ -90,11 +90,11 @@ def front_estimate(found: FrontEstimate) -> str:
 @line.register
 def prediction(found: Prediction) -> str:
     """Return a prediction in one line."""
-    told = "" if found.mean is None or found.std is None else f" {figure(found.mean)} ± {found.std:.2g}"
-    told += "" if found.lcb is None or found.ucb is None else f", from {figure(found.lcb)} to {figure(found.ucb)}"
+    text = "" if found.mean is None or found.std is None else f" {figure(found.mean)} ± {found.std:.2g}"
+    text += "" if found.lcb is None or found.ucb is None else f", from {figure(found.lcb)} to {figure(found.ucb)}"
     finishes = found.finish_probability
-    told += _metrics(found.metrics) + _feasible(found.feasible_probability)
-    return f"<Prediction{told}{'' if finishes is None else f', finishes with probability {finishes:.3g}'}>"
+    text += _metrics(found.metrics) + _feasible(found.feasible_probability)
+    return f"<Prediction{text}{'' if finishes is None else f', finishes with probability {finishes:.3g}'}>"
 
 
 @line.register
@@ -121,7 +121,7 @@ def importance(found: Importance) -> str:
     if found.reason is not None:
         return f"<Importance: none ({found.reason}), {found.results} results>"
     ranked = sorted(found.parameters, key=lambda each: -each.total)
-    return f"<Importance by {found.results} results: {', '.join(f'{each.name} {each.total:.2f}' for each in ranked)}>"
+    return f"<Importance from {found.results} results: {', '.join(f'{each.name} {each.total:.2f}' for each in ranked)}>"
 
 
 @line.register
@@ -129,7 +129,7 @@ def slice_(found: Slice) -> str:
     """Return the parameters of a slice, in one line."""
     along = ", ".join(f"{len(axis.values)} values of {axis.name}" for axis in found.axes)
     at = f" at {point(found.at)}" if found.at else ""
-    return f"<Slice by {found.results} results: {along}{at}>"
+    return f"<Slice from {found.results} results: {along}{at}>"
 
 
 @line.register
@@ -143,8 +143,8 @@ def front(found: Front) -> str:
 @line.register
 def trial(found: Trial) -> str:
     """Return a trial in one line."""
-    said = {"completed": _result(found.value, found.metrics), "failed": found.reason, "active": found.worker}
-    more = said.get(found.state)
+    details = {"completed": _result(found.value, found.metrics), "failed": found.reason, "active": found.worker}
+    more = details.get(found.state)
     state = f"{found.state} ({more})" if more else found.state
     without_model = ", quasi-random" if found.origin == "fallback" else ""
     return f"<Trial {found.number} of {found.study!r}: {state} at {point(found.parameters)}{without_model}>"
@@ -213,14 +213,14 @@ def _at(found: Best, unit: str | None = None) -> str:
 
 
 def _result(value: float | None, metrics: Mapping[str, float] | None) -> str:
-    told = "" if value is None else figure(value)
+    text = "" if value is None else figure(value)
     measured = point(metrics or {})
-    return f"{told} ({measured})" if told and measured else told or measured
+    return f"{text} ({measured})" if text and measured else text or measured
 
 
 def _metrics(predicted: Mapping[str, MetricPrediction] | None) -> str:
-    told = ", ".join(f"{name}={figure(each.mean)} ± {each.std:.2g}" for name, each in (predicted or {}).items())
-    return f" ({told})" if told else ""
+    text = ", ".join(f"{name}={figure(each.mean)} ± {each.std:.2g}" for name, each in (predicted or {}).items())
+    return f" ({text})" if text else ""
 
 
 def _feasible(probability: float | None) -> str:

@@ -69,8 +69,8 @@ def typed(found: "pd.DataFrame", kinds: Mapping[str, str]) -> "pd.DataFrame":
     return found
 
 
-def pandas(asked: str) -> Any:
-    """Return pandas. ``asked`` is the call that needs it, for the error.
+def pandas(caller: str) -> Any:
+    """Return pandas. ``caller`` is the call that needs it, for the error.
 
     Raises:
         ImportError: pandas is not installed.
@@ -78,7 +78,7 @@ def pandas(asked: str) -> Any:
     try:
         import pandas as pd  # noqa: PLC0415 (an optional dependency)
     except ImportError as error:
-        raise ImportError(f"{asked} needs pandas: pip install pandas") from error
+        raise ImportError(f"{caller} needs pandas: pip install pandas") from error
     return pd
 
 
@@ -103,8 +103,8 @@ def choice(value: Any) -> Any:
 
 def changes(found: Sequence[Change]) -> str:
     """Return the changes of a point from the baseline with their gains, in one line of text."""
-    told = (f"{each.parameter} from {each.baseline} (gains {each.gain:.3g})" for each in found)
-    return ", ".join(told) or "nothing"
+    texts = (f"{each.parameter} from {each.baseline} (gains {each.gain:.3g})" for each in found)
+    return ", ".join(texts) or "nothing"
 
 
 Row = dict[str, Any]
@@ -154,10 +154,10 @@ MEASURED = ("metrics.", "std_errors.")
 
 def of_study(study: StudyInfo, trials: Sequence[Trial], observations: Iterable[Observation]) -> "pd.DataFrame":
     """Return the frame of a study: see ``Study.to_frame``."""
-    told = list(rows(trials, observations))
+    cells_by_row = list(rows(trials, observations))
     kinds = {**KINDS, **(dict.fromkeys(PLATE, "Int64") if study.plates else {})}
-    names = columns(study, has_reporters=any(row.get("reported_by") for row in told))
-    return typed(pandas("to_frame()").DataFrame(told, columns=names), kinds)
+    names = columns(study, has_reporters=any(row.get("reported_by") for row in cells_by_row))
+    return typed(pandas("to_frame()").DataFrame(cells_by_row, columns=names), kinds)
 
 
 def columns(study: StudyInfo, *, has_reporters: bool) -> list[str]:
@@ -180,9 +180,9 @@ def rows(trials: Sequence[Trial], observations: Iterable[Observation]) -> Iterat
     for observation in observations:
         results.setdefault(observation.trial, []).append(observation)
     for trial in trials:
-        told = results.get(trial.number, ()) if trial.state == "completed" else ()
-        yield from (_of_trial(trial, result) | _of_result(result) for result in told)
-        if not told:
+        own = results.get(trial.number, ()) if trial.state == "completed" else ()
+        yield from (_of_trial(trial, result) | _of_result(result) for result in own)
+        if not own:
             yield _of_trial(trial, None) | _point(trial.parameters)
     yield from ({"state": "completed"} | _of_result(result) for result in results.get(None, ()))
 
@@ -198,7 +198,7 @@ def _of_trial(trial: Trial, result: Observation | None) -> Row:
 
 
 def _text(note: Any) -> str | None:
-    """Return a note, which is text or, if a program stored something else, that as JSON."""
+    """Return a note: text as it is, any other value as JSON."""
     return note if note is None or isinstance(note, str) else json.dumps(note)
 
 

@@ -133,7 +133,7 @@ class AsyncItems(Generic[T]):
         return await asyncio.to_thread(found.to_frame)
 
     def __repr__(self) -> str:
-        return f"<{self._listing.path}: await it, or read it by async for>"
+        return f"<{self._listing.path}: await it, or read it with async for>"
 
     async def _all(self) -> Items[T]:
         return Items(self._listing, self._make, await self._transport.perform(self._listing.all()))
@@ -150,7 +150,7 @@ class AsyncItems(Generic[T]):
 
 
 def _last_needed(place: int | slice) -> int | None:
-    """Return the position of the last item that an index or a slice needs, -1 if it needs none, and None if that
+    """Return the position of the last item that an index or a slice needs; -1 if it needs none; None if the position
     depends on the length."""
     if not isinstance(place, slice):
         return place if place >= 0 else None

@@ -9,8 +9,8 @@ log = logging.getLogger("adabkb_client")
 
 @contextmanager
 def lines_on_standard_error() -> Iterator[None]:
-    """Print the client's log to standard error inside the block, unless the program has set up logging. The log begins
-    at the level of its logger, or at INFO if the logger has none."""
+    """Print the client's log to standard error inside the block, unless the program has set up logging. Messages below
+    the level of the client's logger, by default INFO, are left out."""
     if log.hasHandlers():
         yield
         return

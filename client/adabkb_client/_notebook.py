@@ -46,8 +46,8 @@ def study(info: StudyInfo) -> str:
         [(each["name"], each["kind"], _in_words(_without(each, "name", "kind"))) for each in info.parameters],
     )
     title = f" {_text(info.title)}" if info.title else ""
-    told = f"<p>{_text(info.description)}</p>" if info.description else ""
-    return f"<b>Study {escape(info.id)}</b>{title}: {_text(info.state + reason)}{told}{table([], rows)}{space}"
+    description = f"<p>{_text(info.description)}</p>" if info.description else ""
+    return f"<b>Study {escape(info.id)}</b>{title}: {_text(info.state + reason)}{description}{table([], rows)}{space}"
 
 
 def unreadable(id: str, error: Exception) -> str:

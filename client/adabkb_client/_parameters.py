@@ -34,8 +34,8 @@ Scalar = bool | int | float | str | None
 Choice = Scalar | Sequence[Scalar]
 """A value of a parameter. Tuples may be given as lists, and are lists in JSON."""
 Context = Literal[False, True, "measured"]
-"""Whether the environment sets a parameter: True if its value is known when a trial is requested, "measured" if it is
-only measured with the result."""
+"""Whether the environment, and not the server, sets a parameter: True if its value is known when a trial is requested,
+"measured" if it is measured with the result."""
 When = Mapping[str, Iterable[Choice]] | None
 """Name of another parameter -> its values for which this one is active; None means always."""
 
@@ -100,7 +100,7 @@ class Float:
         object.__setattr__(self, "when", _conditions(self.when))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
+        """Return the declaration as a dict for JSON, without the name: see docs/http.md."""
         step = {} if self.step is None else {"step": self.step}
         periodic = {"periodic": True} if self.periodic else {}
         own = {"low": self.low, "high": self.high, "scale": _scale(self.log), **step, **periodic}
@@ -125,7 +125,7 @@ class Int:
         object.__setattr__(self, "when", _conditions(self.when))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
+        """Return the declaration as a dict for JSON, without the name: see docs/http.md."""
         own = {"low": self.low, "high": self.high, "scale": _scale(self.log), "step": self.step}
         return {"kind": "int", **own, **_known(self.context), **_wire(self.when), **_words(self)}
 
@@ -167,7 +167,7 @@ class Ordinal:
         object.__setattr__(self, "when", _conditions(self.when))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
+        """Return the declaration as a dict for JSON, without the name: see docs/http.md."""
         return {
             "kind": "ordinal",
             "values": list(self.values),
@@ -226,7 +226,7 @@ class Categorical:
         return cls(choices, descriptors=descriptors, context=context, when=when, unit=unit, label=label)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
+        """Return the declaration as a dict for JSON, without the name: see docs/http.md."""
         known = {name: list(numbers) for name, numbers in (self.descriptors or {}).items()}
         own = {"choices": list(self.choices), **({"descriptors": known} if known else {})}
         return {"kind": "categorical", **own, **_known(self.context), **_wire(self.when), **_words(self)}
@@ -245,7 +245,7 @@ class Bool:
         object.__setattr__(self, "when", _conditions(self.when))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
+        """Return the declaration as a dict for JSON, without the name: see docs/http.md."""
         return {"kind": "bool", **_known(self.context), **_wire(self.when), **_words(self)}
 
 
@@ -262,12 +262,12 @@ class Fixed:
         object.__setattr__(self, "when", _conditions(self.when))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
+        """Return the declaration as a dict for JSON, without the name: see docs/http.md."""
         return {"kind": "fixed", "value": self.value, **_wire(self.when), **_words(self)}
 
 
 MAX_TEXTS = 50
-"""The maximum number of different strings in a column that describes rows."""
+"""The maximum number of different strings in a column of descriptors."""
 
 
 @dataclass(frozen=True)
@@ -375,7 +375,7 @@ class Catalogue:
         return hashlib.sha256(self.to_csv().encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
+        """Return the declaration as a dict for JSON, without the name: see docs/http.md."""
         words = {"unit": self.unit, "label": self.label}
         return {"kind": "catalogue", "table": self.to_csv()} | {name: text for name, text in words.items() if text}
 
@@ -483,7 +483,7 @@ Parameter = Float | Int | Ordinal | Categorical | Catalogue | Bool | Fixed
 
 
 def to_wire(parameters: Mapping[str, Parameter]) -> list[dict[str, Any]]:
-    """Return the wire form of a search space.
+    """Return the declarations of a search space as dicts for JSON, each with its name.
 
     Raises:
         TypeError: the parameters are not given by name, or one is not of these kinds.

@@ -215,7 +215,7 @@ class PartitionCell(TypedDict):
     high: Mapping[str, Any]
     """The opposite corner."""
     centroid: Mapping[str, Any]
-    """Its representative point."""
+    """The representative point of the cell."""
     mean: float
     """The posterior mean at the centroid."""
     std: float
@@ -234,7 +234,7 @@ class DictionaryPoint(TypedDict):
 
 
 class Explanation(TypedDict):
-    """The inputs of a trial's suggestion, and all events about the trial, in wire form: see docs/http.md."""
+    """The inputs of a trial's suggestion, and all events about the trial, as JSON: see docs/http.md."""
 
     trial: Mapping[str, Any]
     """The trial."""
@@ -271,7 +271,7 @@ class ResultItem(TypedDict, total=False):
     partial: bool
     """Whether numbers may be missing."""
     seconds: SupportsFloat
-    """How long the evaluation took."""
+    """How long the evaluation took, in seconds."""
     plate: int
     """The number of the plate of your own point."""
     state: Literal["completed", "failed"]
@@ -310,7 +310,7 @@ class CurveSummary(Record):
     best: float
     """The best value of all reports."""
     gain_step: int
-    """The step of the last improvement that counts."""
+    """The step of the last improvement; with the rule "patience", by more than ``min_gain``."""
     gain_value: float
     """The value at that step."""
 
@@ -440,7 +440,7 @@ class Trial(Record):
     plate: int | None = None
     """The number of the trial's plate, in a study with plates."""
     seconds: float | None = None
-    """The duration of the evaluation that ended the trial, if it is known."""
+    """The duration of the evaluation that ended the trial, in seconds; None if it is not known."""
     to_measure: Parameters = field(default_factory=dict)
     """Context parameters whose values the result must give: parameter -> the value that the request expects or, if it
     gave none, that the server assumes. Empty once the trial has a result."""
@@ -463,7 +463,7 @@ class Observation(Record):
     std_error: float | None
     """The standard error of ``value``, if known."""
     excluded: bool
-    """Whether a user has excluded the result, so that it does not count."""
+    """Whether a user has excluded the result, so that the model ignores it."""
     observed_at: datetime
     """When the server stored the result."""
     value: float | None = None
@@ -478,11 +478,11 @@ class Observation(Record):
     """The numbers beyond their natural bounds: "value", and names of metrics. The cause is noise, or a typing
     error, which you should ``correct``."""
     outside: bool = False
-    """Whether the study's space was edited and no longer contains the point, so that the result does not count."""
+    """Whether the study's space was edited and no longer contains the point, so that the model ignores the result."""
     plate: int | None = None
     """The plate of your own point; for a trial's result, see the trial."""
     seconds: float | None = None
-    """The duration of the evaluation, if it is known."""
+    """The duration of the evaluation, in seconds; None if it is not known."""
     attributes: Parameters = field(default_factory=dict)
     """The attributes of your own point, by name; for a trial's result, see the trial."""
     reported_by: str | None = None
@@ -521,17 +521,16 @@ class Counts(Record):
     own_failures: int = 0
     """Failures that were reported without a trial; they do not count towards the budget."""
     plates: int | None = None
-    """Plates that trials have begun, in a study with plates. A plate does not count while all its trials are
-    withdrawn."""
+    """Plates with at least one trial that is not withdrawn, in a study with plates."""
 
 
 @dataclass(frozen=True, repr=False)
 class Best(Record):
     """The best result as it was measured. It may be partly luck: to choose the point to use, call
-    ``Study.recommendation`` by default. With several objectives, there is none: see ``Study.front``.
+    ``Study.recommendation``. With several objectives, there is no best result: see ``Study.front``.
 
-    In a study with outcome constraints, it is the best result that satisfies all of them. While none does, it is the
-    result that violates them least.
+    In a study with outcome constraints, it is the best result that satisfies all of them. While no result does, it is
+    the one that violates them least.
     """
 
     parameters: Parameters
@@ -550,7 +549,7 @@ class Best(Record):
 
 @dataclass(frozen=True, repr=False)
 class StudySummary(Record):
-    """The state of a study, as in every answer of suggest and observe."""
+    """The state of a study, as in every answer to ``suggest`` and ``observe``."""
 
     id: str
     """The study's id."""
@@ -564,17 +563,17 @@ class StudySummary(Record):
     best: Best | None
     """The best result as it was measured; ``Study.recommendation`` has the point to use."""
     gap: float | None
-    """A bound on what further trials can gain, in the objective's units: according to the model, with 90% probability,
-    no point is better than the recommended one by more than this. The natural bounds of the objective limit it. None
-    while unknown."""
+    """A bound on what further trials can gain, in the objective's units: according to the model, with 90% probability
+    (profile "paper": 1 - delta), no point is better than the recommended one by more than this. The natural bounds of
+    the objective limit it. None while unknown."""
     revision: int
     """A number that increases with each change of the study."""
 
 
 @dataclass(frozen=True, repr=False)
 class StudyInfo(StudySummary):
-    """A study with its definition. ``parameters``, ``algorithm`` and other settings that are dicts are in wire form:
-    see docs/http.md."""
+    """A study with its definition. ``parameters``, ``algorithm`` and other settings that are dicts are JSON as
+    in docs/http.md."""
 
     direction: Direction | None = field(default=None, kw_only=True)
     """"minimize" or "maximize"; None with several ``objectives``."""
@@ -767,7 +766,7 @@ class FrontEstimate(Record):
 
 @dataclass(frozen=True, repr=False)
 class Recommendation(Record):
-    """The point to use: by default ``model``. With several objectives there is a ``front`` instead of a best point."""
+    """The point to use: by default ``model``. With several objectives, there is a ``front`` instead."""
 
     _instead: ClassVar[Mapping[str, str]] = {
         **{name: f"recommendation.model.{name}" for name in ("parameters", "mean", "std", "metrics")},
@@ -782,7 +781,7 @@ class Recommendation(Record):
     observed: Best | None
     """The best result as it was measured; None before the first result."""
     gap: float | None
-    """According to the model, further trials gain at most this, as in ``StudySummary``."""
+    """A bound on what further trials can gain, as in ``StudySummary``."""
     required_probability: float | None = None
     """The required probability that the model's point satisfies all outcome constraints."""
     reason: str | None = None
@@ -824,9 +823,9 @@ class RunReport(Record):
     }
 
     completed: int
-    """The number of trials that this run has completed."""
+    """The number of trials that were completed in this run."""
     failed: int
-    """The number of trials that this run has failed."""
+    """The number of trials that failed in this run."""
     reason: str
     """Why the run ended: "budget", "converged", "exhausted", "no_gain" or "gain_unlikely" if the study is complete;
     otherwise "n_trials", "timeout", "stopped" (by ``Study.stop``), "fixed_exhausted" (all points with the values of
@@ -836,7 +835,7 @@ class RunReport(Record):
     """The recommendation of the whole study at the end of the run; ``recommendation.model.parameters`` is the point to
     use by default."""
     stopped: int = 0
-    """The number of trials of this run that early stopping ended."""
+    """The number of trials that early stopping ended in this run."""
 
 
 @dataclass(frozen=True)
@@ -848,7 +847,7 @@ class Access(Record):
     shared_with: dict[str, Literal["read", "work"]]
     """User -> "read" or "work"; the user "*" means everybody."""
     unknown_users: tuple[str, ...] = ()
-    """In the answer of ``Study.share``: users who have no token and have never logged in, such as mistyped names."""
+    """In the answer to ``Study.share``: users who have no token and have never logged in, such as mistyped names."""
 
 
 @dataclass(frozen=True)
@@ -956,7 +955,7 @@ class RowError(Record):
 
 @dataclass(frozen=True)
 class ImportedResult(Record):
-    """The result of a row, in the form in which the study has or would have it."""
+    """The result of a row, as the study stores it or, in a dry run, would store it."""
 
     row: int
     """The number of the row."""

@@ -1,6 +1,6 @@
 """The settings of a study, which ``create_study`` and ``update`` accept as keyword arguments: names and types.
 
-They are arguments of the clients' methods, whose docstrings repeat the texts below: see ``_client_methods.py``. The
+The docstrings of the clients' methods repeat the texts below: see ``_client_methods.py``. The
 server validates their values and combinations: see docs/http.md.
 """
 
@@ -17,7 +17,7 @@ class CostBudget(TypedDict):
     """A budget in the units of the cost, instead of a number of trials: ``{"cost": 12.5}``."""
 
     cost: float
-    """No trial is issued once the total cost of the results has reached this."""
+    """The total cost of the results after which no trial is issued."""
 
 
 @final
@@ -25,7 +25,7 @@ class PlateBudget(TypedDict):
     """A budget in plates, instead of a number of trials, for a study with ``plates``: ``{"plates": 3}``."""
 
     plates: int
-    """No plate is begun after this many; begun plates are still filled."""
+    """The number of plates after which no further plate is begun; begun plates are still filled."""
 
 
 class Stop(TypedDict, total=False):
@@ -35,8 +35,8 @@ class Stop(TypedDict, total=False):
     no_gain_for: int
     """End the study after this many results in a row without an improvement."""
     gap_share_below: float
-    """End the study when the gap is below this share of the range of the results: according to the model, further
-    trials gain less."""
+    """End the study when the gap, the model's bound on what further trials can gain, is below this share of the range
+    of the results."""
 
 
 class EarlyStopping(TypedDict, total=False):
@@ -92,7 +92,7 @@ class AshaRule(dict[str, Any]):
         min_steps: no trial is stopped before this step, which is the first rung.
         after_trials: a trial is stopped at a rung only if this many other trials have reached the rung.
         eta: one in this many trials continues from each rung. The rungs are at ``min_steps`` times the powers of
-        ``eta``.
+            ``eta``.
         metric: with several objectives: the one whose values are reported.
     """
 
@@ -307,9 +307,9 @@ class StudyChanges(TypedDict, total=False):
     They are ``budget``, ``tolerance``, ``stop``, ``lease_seconds``, ``max_attempts``, ``max_runtime_seconds``,
     ``failure_limit``, ``pending_limit``, ``title``, ``description``, ``tags``, ``quantities``, ``outcome_constraints``,
     ``early_stopping``, ``noise_std``, ``per_cost`` and ``robust``. A cost budget can only be replaced by another cost
-    budget, and no other budget by a cost budget. ``stop`` replaces both of its rules. Outcome constraints can only name
-    metrics that the study measures.
-    Early stopping cannot be removed, and keeps its rule, ``max_steps`` and ``metric``.
+    budget, and another budget cannot be replaced by a cost budget. ``stop`` replaces both of its rules. Outcome
+    constraints can only name metrics that the study measures. Early stopping cannot be removed, and keeps its rule,
+    ``max_steps`` and ``metric``.
     """
 
     budget: SupportsIndex | CostBudget | PlateBudget | None
@@ -318,7 +318,8 @@ class StudyChanges(TypedDict, total=False):
     early stopping, a stopped trial counts only as the share of ``max_steps`` that it has taken, so more trials may
     start. To limit the number of started trials, use ``n_trials`` of ``run``."""
     tolerance: SupportsFloat | None
-    """The study is complete once its gap is at most this, such as ``0.01``, in the objective's units."""
+    """The study is complete when its gap, the model's bound on what further trials can gain, is at most this, such as
+    ``0.01``, in the objective's units."""
     stop: Stop | None
     """Rules that end the study before the budget is used up: ``{"no_gain_for": 20}``, ``{"gap_share_below": 0.01}`` or
     both."""
@@ -353,9 +354,9 @@ class StudyChanges(TypedDict, total=False):
     """Standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are exact. With None,
     it is learned."""
     per_cost: bool
-    """``True`` suggests points by expected gain per cost."""
+    """``True`` suggests the points with the largest expected gain per expected cost."""
     robust: bool
-    """``True`` gives less weight to results that the others contradict, and suggests their points again."""
+    """``True`` gives less weight to results that other results contradict, and suggests their points again."""
 
 
 class StudySettings(StudyChanges, total=False):
@@ -391,14 +392,14 @@ class StudySettings(StudyChanges, total=False):
     - ``"flow rate" <= 2 * area``: quote a name that is not an identifier
     """
     mixtures: Sequence[Mixture]
-    """Shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``; also with
-    ``total`` and ``least``."""
+    """Shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``;
+    ``total``, ``at_most`` and ``least`` are optional."""
     metrics: Sequence[str]
     """The metrics of each result in addition to its value, such as ``["latency_ms"]``."""
     objectives: Sequence[StudyObjective]
     """Two to four objectives, instead of a ``direction``, such as
-    ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``; also with
-    ``reference`` (only results better than this count in the hypervolume) and ``noise_std``."""
+    ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``. ``reference``
+    (only results better than this count in the hypervolume) and ``noise_std`` are optional."""
     prior: Mapping[str, Belief]
     """Beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}`` on a log
     scale, ``{"x": {"around": 2, "width": 1}}`` on a linear scale, ``{"optimizer": {"weights": {"adam": 3}}}`` for

@@ -24,7 +24,7 @@ Callback = Callable[["Study", Trial], object]
 
 
 class HintingStudy(Hinting):
-    """A study whose error for a missing attribute says what to use instead of a name of other libraries."""
+    """A study whose AttributeError says what to use instead of a method or attribute of another library."""
 
     _instead: ClassVar[Mapping[str, str]] = {
         "add_trial": "study.add_result(parameters, value)",
@@ -245,16 +245,17 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
             gpus: CUDA devices for ``processes``, such as ``[0, 1]`` or their UUIDs. Each process gets one of them in
                 CUDA_VISIBLE_DEVICES, which is set before it imports the program. If there are more processes than
                 devices, they share the devices evenly.
-            callbacks: called as ``callback(study, trial)`` after each trial that this run has completed or failed, one
-                at a time, in the thread that reported the trial. An exception in a callback stops the run.
+            callbacks: called as ``callback(study, trial)`` after each finished trial of this run, one at a time, in the
+                thread that reported the trial. An exception in a callback stops the run.
             catch: exceptions of these classes fail the trial and never stop the run, even if they are programming
-                errors. They neither count towards ``max_failures`` nor reset that count. The study counts them like
-                others: ``failure_limit`` failures in a row pause it.
+                errors. They neither count towards ``max_failures`` nor reset that count. They do count towards
+                ``failure_limit``, which pauses the study.
             pass_trial: call ``function(trial)``, without the parameters, with a ``LeasedTrial``, which has
                 ``parameters``, ``number`` and ``attributes``; ``trial.report(step, value)`` reports an intermediate
                 value, and returns True if early stopping ends the trial. The function still returns its value, unless
                 the trial was stopped. Then it may also raise an exception of ``catch``, or one named ``TrialPruned``,
-                as Optuna's. Any other one is logged and counts towards ``max_failures``; the trial stays stopped.
+                such as Optuna's. Any other exception is logged and counts towards ``max_failures``; the trial stays
+                stopped.
             max_failures: the run stops with the last error after this many failures in a row.
             progress: show a progress bar in a terminal or notebook. Elsewhere each result is one line of the log
                 (logger "adabkb_client", level INFO), on standard error unless the program has set up logging.
@@ -286,7 +287,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
                 continues it.
             ConnectionFailed: the server was down for longer than the client's ``retry_for``.
         """
-        from adabkb_client._run import worker  # noqa: PLC0415 (only a run needs its engine)
+        from adabkb_client._run import worker  # noqa: PLC0415 (only runs need it)
         from adabkb_client._run.options import Options  # noqa: PLC0415
         from adabkb_client._run.tracebacks import shortened  # noqa: PLC0415
 
@@ -335,7 +336,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         ``AskingTrial``, and the page "Coming from Optuna".
 
         Args:
-            objective: takes a trial, and returns what a function of ``run`` returns.
+            objective: a function of a trial, which returns what a function passed to ``run`` returns.
             n_trials, timeout, workers, processes, gpus, callbacks, catch, max_failures, progress, lease_seconds: as in
                 ``run``.
 
@@ -348,7 +349,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
             Invalid: the objective requests a parameter that the study lacks, and the space cannot be edited.
             Exception: as ``run``.
         """
-        from adabkb_client._run.define_by_run import Asking, Space  # noqa: PLC0415 (only a run needs its engine)
+        from adabkb_client._run.define_by_run import Asking, Space  # noqa: PLC0415 (only runs need it)
 
         self._prepare(objective)
         asking = Asking(objective, Space(self))
@@ -371,7 +372,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         """Do nothing, since the study exists. ``DefinedByRun`` creates it here."""
 
     def stop(self) -> None:
-        """End the run that calls this from a callback or from the function: it starts no further trial.
+        """End the run from a callback or from the function: it starts no further trial.
 
         A signal handler may also call it if the main thread called ``run``. Running evaluations are finished, and the
         report's ``reason`` is "stopped".
@@ -379,7 +380,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         Raises:
             RuntimeError: the caller is not part of a run (a function in a worker process cannot end its run).
         """
-        from adabkb_client._run import run_state  # noqa: PLC0415 (only a run needs its engine)
+        from adabkb_client._run import run_state  # noqa: PLC0415 (only runs need it)
 
         run_state.stop()
 
@@ -429,6 +430,6 @@ class DefinedByRun(Study):
         self._definition = dict(definition)
 
     def _prepare(self, objective: "Callable[[AskingTrial], Any]") -> None:
-        from adabkb_client._run.define_by_run import prepare  # noqa: PLC0415 (only a run needs its engine)
+        from adabkb_client._run.define_by_run import prepare  # noqa: PLC0415 (only runs need it)
 
         self._transport.perform(prepare(self._calls, self._definition, objective))

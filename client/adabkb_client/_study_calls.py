@@ -55,8 +55,8 @@ class StudyCalls(TrialCalls):
     def best(self, *, context: Parameters | Literal["latest"] | None = None) -> Steps[Best | None]:
         """Return the best result as it was measured; None without results, and with several objectives.
 
-        To choose the point to use, call ``recommendation`` by default: with noise, the best measured value is partly
-        luck. ``best()`` is its ``observed``, and equals ``info().best``. See ``front`` for several objectives.
+        To choose the point to use, call ``recommendation``: with noise, the best measured value is partly luck.
+        ``best()`` is ``recommendation().observed``, and equals ``info().best``. See ``front`` for several objectives.
 
         Args:
             context: values of all context parameters, or "latest" for those of the latest result: the best result in
@@ -85,14 +85,14 @@ class StudyCalls(TrialCalls):
         """Change settings, or edit the space.
 
         What is not given stays. None removes a setting: ``update(budget=None)`` a limit, ``update(prior=None)`` all
-        beliefs. An empty list or dict also removes what is a list or a dict. None is refused for
-        ``lease_seconds``, ``max_attempts``, a cost budget and ``early_stopping``. Early stopping keeps its rule; you
-        can change its numbers. ``stop`` replaces both of its rules.
+        beliefs. An empty list or dict also removes a setting that is a list or a dict. None is refused for
+        ``lease_seconds``, ``max_attempts``, a cost budget and ``early_stopping``. Early stopping keeps its rule,
+        ``max_steps`` and ``metric``; you can change its other numbers. ``stop`` replaces both of its rules.
 
         A study whose budget is used up continues when you raise it. A study that ended for lack of improvement
         continues when you remove or relax ``stop``.
 
-        Results inside the edited space still count. The others are kept, but do not count. See the guide "Edit a
+        The model uses the results inside the edited space. The others are kept, but ignored. See the guide "Edit a
         running study's space".
 
         Args:
@@ -117,11 +117,11 @@ class StudyCalls(TrialCalls):
         return self.change({**changes, **space, **before})
 
     def change(self, changes: Mapping[str, Any]) -> Steps[StudyInfo]:
-        """Change the study; ``changes`` are in wire form."""
+        """Change the study; ``changes`` are JSON, as in docs/http.md."""
         return decode(StudyInfo, (yield Call("PATCH", self._path, changes)))
 
     def _edit_space(self, parameters: Sequence[Mapping[str, Any]], defaults: Parameters) -> Steps[StudyInfo]:
-        """Edit the space with parameters in wire form, as in ``info``."""
+        """Edit the space with parameters as JSON, as in ``info``."""
         return self.change({"parameters": list(parameters), **({"defaults": point(defaults)} if defaults else {})})
 
     def change_catalogue(
@@ -134,8 +134,8 @@ class StudyCalls(TrialCalls):
     ) -> Steps[StudyInfo]:
         """Add rows to a catalogue, withdraw some or restore withdrawn ones, while the study runs.
 
-        Results for withdrawn rows still count, and no withdrawn row is suggested. Waiting trials in these rows are
-        withdrawn, too.
+        The model still uses the results of withdrawn rows, but the server no longer suggests these rows. Waiting trials
+        in them are withdrawn, too.
 
         Args:
             parameter: the name of the catalogue.
@@ -427,19 +427,19 @@ class StudyCalls(TrialCalls):
         """Import results and failures. They do not count towards the budget, failures do not pause the study, and a
         repeated import stores nothing twice.
 
-        An invalid row does not affect the others. A row is skipped as repeated if the log has a result for the same
-        parameters and plate that belongs to no trial and has all numbers of the row. If it lacks some of them, they are
-        added to it. Rows that occur twice in one source are both stored.
+        An invalid row does not affect the others. A row is skipped as repeated if the log has a result without a trial
+        at the same parameters and plate, with all numbers of the row. If that result lacks some of the numbers, they
+        are added to it. Rows that occur twice in one source are both stored.
 
         Args:
             source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs openpyxl), a
                 pandas DataFrame, an iterable of dicts, or a study of Optuna.
-            columns: the column of each parameter, by the parameter's name. By default it is named like the parameter,
-                or ``parameters.<name>`` as in exports of a study, or ``params_<name>`` as in Optuna's frames. A dict
+            columns: the column of each parameter, by the parameter's name. By default, the column has the name of the
+                parameter, or ``parameters.<name>`` as in exports, or ``params_<name>`` as in Optuna's frames. A dict
                 ``parameters`` within a row is unpacked. A fixed parameter needs no column.
             value: the column of the results; finite numbers.
             std_error: the column of the standard errors, if any; an empty cell means unknown.
-            state: the column of the rows' states, if any. An empty one, "completed", "ok", "done" and similar words
+            state: the column of the rows' states, if any. An empty state, "completed", "ok", "done" and similar words
                 mean a result. "failed", "error" and "crashed" mean a failed evaluation, whose reason may be in the
                 column ``reason``; such a row is skipped if parameters are missing. Rows with other states, and rows
                 whose column ``excluded`` is true, are skipped. None: every row is a result.
@@ -456,8 +456,8 @@ class StudyCalls(TrialCalls):
 
         Raises:
             ValueError: a column for a parameter, the value or a metric is missing, ``columns`` or ``choices`` names an
-                unknown parameter, a file does not match its name, or an Optuna study has another direction or several
-                directions.
+                unknown parameter, a file does not have the format of its ending, or an Optuna study has another
+                direction or several directions.
             TypeError, ImportError, OSError: the source has an unsupported type, needs a package, or cannot be read.
             ConnectionFailed: the server was down; repeat the call to continue.
         """
@@ -484,7 +484,7 @@ class StudyCalls(TrialCalls):
 
         ``model`` is the evaluated point that the model expects to be best; noise affects this choice least.
         ``observed`` is the best result as it was measured, as in ``best()``. With several objectives, there is a
-        ``front`` instead of both.
+        ``front`` instead.
 
         Args:
             feasible_probability: required probability that the model's point satisfies the outcome constraints; by
@@ -508,7 +508,7 @@ class StudyCalls(TrialCalls):
     ) -> Steps[Front]:
         """Return the Pareto front of a study with several objectives, and the hypervolume over time.
 
-        It takes the place of ``best`` and ``recommendation``: by default, choose a point of its ``model``.
+        Use it instead of ``best`` and ``recommendation``: by default, choose a point of its ``model``.
 
         Args:
             feasible_probability: required probability that the model's points satisfy the outcome constraints; by
@@ -575,7 +575,7 @@ class StudyCalls(TrialCalls):
             params["at"] = encoded(point(at)).decode()
         return decode(Slice, (yield Call("GET", f"{self._path}/slice", params=params)))
 
-    # The model and the log, in wire form: see docs/http.md for the fields
+    # The model and the log, as JSON: see docs/http.md for the fields
 
     def model(self) -> Steps[ModelInfo]:
         """Return the statistics and the learned parameters of the model."""

@@ -1,4 +1,4 @@
-"""The methods of the blocking client that perform ``StudyCalls``.
+"""The methods of the blocking client that perform the procedures of ``StudyCalls``.
 
 Written by ``python -m tests.integration.client.methods``; change the procedures instead.
 """
@@ -71,8 +71,8 @@ class Study:
     def best(self, *, context: Parameters | Literal["latest"] | None = None) -> Best | None:
         """Return the best result as it was measured; None without results, and with several objectives.
 
-        To choose the point to use, call ``recommendation`` by default: with noise, the best measured value is partly
-        luck. ``best()`` is its ``observed``, and equals ``info().best``. See ``front`` for several objectives.
+        To choose the point to use, call ``recommendation``: with noise, the best measured value is partly luck.
+        ``best()`` is ``recommendation().observed``, and equals ``info().best``. See ``front`` for several objectives.
 
         Args:
             context: values of all context parameters, or "latest" for those of the latest result: the best result in
@@ -116,14 +116,14 @@ class Study:
         """Change settings, or edit the space.
 
         What is not given stays. None removes a setting: ``update(budget=None)`` a limit, ``update(prior=None)`` all
-        beliefs. An empty list or dict also removes what is a list or a dict. None is refused for
-        ``lease_seconds``, ``max_attempts``, a cost budget and ``early_stopping``. Early stopping keeps its rule; you
-        can change its numbers. ``stop`` replaces both of its rules.
+        beliefs. An empty list or dict also removes a setting that is a list or a dict. None is refused for
+        ``lease_seconds``, ``max_attempts``, a cost budget and ``early_stopping``. Early stopping keeps its rule,
+        ``max_steps`` and ``metric``; you can change its other numbers. ``stop`` replaces both of its rules.
 
         A study whose budget is used up continues when you raise it. A study that ended for lack of improvement
         continues when you remove or relax ``stop``.
 
-        Results inside the edited space still count. The others are kept, but do not count. See the guide "Edit a
+        The model uses the results inside the edited space. The others are kept, but ignored. See the guide "Edit a
         running study's space".
 
         Args:
@@ -139,7 +139,8 @@ class Study:
                 plates, ``{"plates": 3}``. With early stopping, a stopped trial counts only as the share of
                 ``max_steps`` that it has taken, so more trials may start. To limit the number of started trials, use
                 ``n_trials`` of ``run``.
-            tolerance: the study is complete once its gap is at most this, such as ``0.01``, in the objective's units.
+            tolerance: the study is complete when its gap, the model's bound on what further trials can gain, is at most
+                this, such as ``0.01``, in the objective's units.
             stop: rules that end the study before the budget is used up: ``{"no_gain_for": 20}``,
                 ``{"gap_share_below": 0.01}`` or both.
             lease_seconds: how long a trial stays with a worker that sends no heartbeat, such as ``600``, unless the
@@ -161,8 +162,9 @@ class Study:
                 ``{"rule": "median", "max_steps": 27}``.
             noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
                 exact. With None, it is learned.
-            per_cost: ``True`` suggests points by expected gain per cost.
-            robust: ``True`` gives less weight to results that the others contradict, and suggests their points again.
+            per_cost: ``True`` suggests the points with the largest expected gain per expected cost.
+            robust: ``True`` gives less weight to results that other results contradict, and suggests their points
+                again.
             others: there are no other settings.
 
         Raises:
@@ -201,7 +203,7 @@ class Study:
         )
 
     def _edit_space(self, parameters: Sequence[Mapping[str, Any]], defaults: Parameters) -> StudyInfo:
-        """Edit the space with parameters in wire form, as in ``info``."""
+        """Edit the space with parameters as JSON, as in ``info``."""
         return self._transport.perform(self._calls._edit_space(parameters, defaults))
 
     def change_catalogue(
@@ -209,8 +211,8 @@ class Study:
     ) -> StudyInfo:
         """Add rows to a catalogue, withdraw some or restore withdrawn ones, while the study runs.
 
-        Results for withdrawn rows still count, and no withdrawn row is suggested. Waiting trials in these rows are
-        withdrawn, too.
+        The model still uses the results of withdrawn rows, but the server no longer suggests these rows. Waiting trials
+        in them are withdrawn, too.
 
         Args:
             parameter: the name of the catalogue.
@@ -456,19 +458,19 @@ class Study:
         """Import results and failures. They do not count towards the budget, failures do not pause the study, and a
         repeated import stores nothing twice.
 
-        An invalid row does not affect the others. A row is skipped as repeated if the log has a result for the same
-        parameters and plate that belongs to no trial and has all numbers of the row. If it lacks some of them, they are
-        added to it. Rows that occur twice in one source are both stored.
+        An invalid row does not affect the others. A row is skipped as repeated if the log has a result without a trial
+        at the same parameters and plate, with all numbers of the row. If that result lacks some of the numbers, they
+        are added to it. Rows that occur twice in one source are both stored.
 
         Args:
             source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs openpyxl), a
                 pandas DataFrame, an iterable of dicts, or a study of Optuna.
-            columns: the column of each parameter, by the parameter's name. By default it is named like the parameter,
-                or ``parameters.<name>`` as in exports of a study, or ``params_<name>`` as in Optuna's frames. A dict
+            columns: the column of each parameter, by the parameter's name. By default, the column has the name of the
+                parameter, or ``parameters.<name>`` as in exports, or ``params_<name>`` as in Optuna's frames. A dict
                 ``parameters`` within a row is unpacked. A fixed parameter needs no column.
             value: the column of the results; finite numbers.
             std_error: the column of the standard errors, if any; an empty cell means unknown.
-            state: the column of the rows' states, if any. An empty one, "completed", "ok", "done" and similar words
+            state: the column of the rows' states, if any. An empty state, "completed", "ok", "done" and similar words
                 mean a result. "failed", "error" and "crashed" mean a failed evaluation, whose reason may be in the
                 column ``reason``; such a row is skipped if parameters are missing. Rows with other states, and rows
                 whose column ``excluded`` is true, are skipped. None: every row is a result.
@@ -485,8 +487,8 @@ class Study:
 
         Raises:
             ValueError: a column for a parameter, the value or a metric is missing, ``columns`` or ``choices`` names an
-                unknown parameter, a file does not match its name, or an Optuna study has another direction or several
-                directions.
+                unknown parameter, a file does not have the format of its ending, or an Optuna study has another
+                direction or several directions.
             TypeError, ImportError, OSError: the source has an unsupported type, needs a package, or cannot be read.
             ConnectionFailed: the server was down; repeat the call to continue.
         """
@@ -512,7 +514,7 @@ class Study:
 
         ``model`` is the evaluated point that the model expects to be best; noise affects this choice least.
         ``observed`` is the best result as it was measured, as in ``best()``. With several objectives, there is a
-        ``front`` instead of both.
+        ``front`` instead.
 
         Args:
             feasible_probability: required probability that the model's point satisfies the outcome constraints; by
@@ -535,7 +537,7 @@ class Study:
     ) -> Front:
         """Return the Pareto front of a study with several objectives, and the hypervolume over time.
 
-        It takes the place of ``best`` and ``recommendation``: by default, choose a point of its ``model``.
+        Use it instead of ``best`` and ``recommendation``: by default, choose a point of its ``model``.
 
         Args:
             feasible_probability: required probability that the model's points satisfy the outcome constraints; by
@@ -725,11 +727,11 @@ class Study:
         )
 
     def observe_many(self, items: Sequence[ResultItem], *, dry_run: bool = False) -> list[BatchItem]:
-        """Report many results in wire form, and return the outcome of each.
+        """Report many results in as few requests as possible, and return the outcome of each.
 
-        An item is what ``observe`` and ``add_result`` send: ``{"trial": 3, "value": 0.1}`` or
+        An item is a dict as in docs/http.md: ``{"trial": 3, "value": 0.1}`` or
         ``{"parameters": {...}, "value": 0.1, "std_error": 0.01, "plate": 3}``. A refused item does not stop the others.
-        With ``dry_run`` nothing is stored.
+        With ``dry_run``, nothing is stored.
 
         Raises:
             TypeError: an item is not a dict.
@@ -816,15 +818,15 @@ class Study:
             self._calls.report_many(trial, reports, lease_seconds=lease_seconds, attempt=attempt)
         )
 
-    def _deliver_reports(self, trial: Leased, told: Sequence[Mapping[str, Any]] = ()) -> bool:
-        """Send the reports of a leased trial, and return whether it should stop.
+    def _deliver_reports(self, trial: Leased, reports: Sequence[Mapping[str, Any]] = ()) -> bool:
+        """Send the reports of a leased trial, and return whether it is stopped.
 
-        Reports that cannot be delivered wait in memory, and are sent with the next one.
+        Reports that cannot be delivered stay in memory, and are sent with the next one.
 
         Raises:
             Invalid, Conflict: as ``report``.
         """
-        return self._transport.perform(self._calls.deliver_reports(trial, told))
+        return self._transport.perform(self._calls.deliver_reports(trial, reports))
 
     def curve(self, trial: Leased | Trial | int, attempt: int | None = None) -> Items[CurvePoint]:
         """Yield the reports of an attempt of a trial, by step; by default the current attempt."""
@@ -876,8 +878,8 @@ class Study:
         return self._transport.perform(self._calls.withdraw(trial, reason, attempt=attempt))
 
     def _settle(self, trial: Leased, error: BaseException | None) -> None:
-        """Fail or release a trial at the end of its block, unless its outcome was reported before, or the error is one
-        of the server or the connection.
+        """Fail or release a trial at the end of its block, unless its outcome was reported before, or the server or
+        the connection caused the error.
         """
         self._transport.perform(self._calls.settle(trial, error))
 
@@ -937,7 +939,7 @@ class Study:
                 result or, without a result, the suggested one.
             times: number of trials to queue at this point, 1 to 100. They are issued before any suggestion, and
                 each counts towards the budget.
-            plate: as in ``queue``. All of them are on the same plate.
+            plate: as in ``queue``. All of these trials are on the same plate.
 
         Raises:
             Invalid: the point is not in the space, the last plate has other values of the shared parameters or not
@@ -952,5 +954,5 @@ class Study:
         return Items(self._calls.trials(state, attributes), as_it_is, self._transport)
 
     def why(self, trial: Leased | Trial | int) -> Explanation:
-        """Return the inputs of a trial's suggestion, and all events about the trial, in wire form: see docs/http.md."""
+        """Return the inputs of a trial's suggestion, and all events about the trial, as JSON: see docs/http.md."""
         return self._transport.perform(self._calls.why(trial))

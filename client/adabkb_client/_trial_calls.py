@@ -88,7 +88,7 @@ class Leased(Shown, Hinting):
         self._is_outcome_sent = False
         """Whether this process has sent an outcome, which the server may have before the answer arrives."""
         self._unsent: list[Mapping[str, Any]] = []
-        """Reports in wire form that could not be sent yet."""
+        """Reports, as JSON, that could not be sent yet."""
         self._attributes: Mapping[str, Any] = trial.attributes
         self._begun = monotonic()
 
@@ -121,7 +121,7 @@ class Leased(Shown, Hinting):
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The attributes of the trial, as of its issue or the last change by this object."""
+        """The attributes of the trial, as they were when it was issued or when this object last changed them."""
         return dict(self._attributes)
 
     def _note_lost_lease(self, refusal: Conflict) -> None:
@@ -168,7 +168,8 @@ def is_mistake(error: BaseException, *, has_succeeded: bool) -> bool:
 
 def ends_stopped(error: BaseException, catch: type[Exception] | tuple[type[Exception], ...]) -> bool:
     """Return whether an exception of a function ends a stopped trial as a ``return`` would: an exception named
-    ``TrialPruned``, as Optuna's, or one of ``catch``. Any other one counts as a failure, as without a stop."""
+    ``TrialPruned``, such as Optuna's, or one of ``catch``. Any other exception counts as a failure, as without a
+    stop."""
     return isinstance(error, catch) or any(kind.__name__ == PRUNED for kind in type(error).__mro__)
 
 
@@ -380,11 +381,11 @@ class TrialCalls:
         return self._observe({**_point(parameters), **result, **({} if plate is None else {"plate": index(plate)})})
 
     def observe_many(self, items: Sequence[ResultItem], *, dry_run: bool = False) -> Steps[list[BatchItem]]:
-        """Report many results in wire form, and return the outcome of each.
+        """Report many results in as few requests as possible, and return the outcome of each.
 
-        An item is what ``observe`` and ``add_result`` send: ``{"trial": 3, "value": 0.1}`` or
+        An item is a dict as in docs/http.md: ``{"trial": 3, "value": 0.1}`` or
         ``{"parameters": {...}, "value": 0.1, "std_error": 0.01, "plate": 3}``. A refused item does not stop the others.
-        With ``dry_run`` nothing is stored.
+        With ``dry_run``, nothing is stored.
 
         Raises:
             TypeError: an item is not a dict.
@@ -471,8 +472,8 @@ class TrialCalls:
     ) -> Steps[bool]:
         """Report several intermediate values of a trial, each as (step, value), (step, value, cost) or (step, value,
         cost, parameters): see ``report``. Either all of them are stored or none."""
-        told = [report_of(*each) for each in reports]
-        return (yield from self.send_reports(trial, told, lease_seconds, attempt)).stop
+        bodies = [report_of(*each) for each in reports]
+        return (yield from self.send_reports(trial, bodies, lease_seconds, attempt)).stop
 
     def send_reports(
         self,
@@ -481,7 +482,7 @@ class TrialCalls:
         lease_seconds: float | None = None,
         attempt: int | None = None,
     ) -> Steps[Reported]:
-        """Send reports in wire form: see ``report``. The answer says why the trial is stopped."""
+        """Send reports, as ``report_of`` returns them: see ``report``. The answer says why the trial is stopped."""
         reference = self._reference(trial, attempt)
         body: dict[str, Any] = {"reports": reports}
         body |= {} if lease_seconds is None else {"lease_seconds": lease_seconds}
@@ -490,16 +491,16 @@ class TrialCalls:
         answer: Reported = self._decode(Reported, (yield call))
         return answer
 
-    def deliver_reports(self, trial: Leased, told: Sequence[Mapping[str, Any]] = ()) -> Steps[bool]:
-        """Send the reports of a leased trial, and return whether it should stop.
+    def deliver_reports(self, trial: Leased, reports: Sequence[Mapping[str, Any]] = ()) -> Steps[bool]:
+        """Send the reports of a leased trial, and return whether it is stopped.
 
-        Reports that cannot be delivered wait in memory, and are sent with the next one.
+        Reports that cannot be delivered stay in memory, and are sent with the next one.
 
         Raises:
             Invalid, Conflict: as ``report``.
         """
         was_away = bool(trial._unsent)
-        trial._unsent += told
+        trial._unsent += reports
         reference = self._reference(trial)
         path = f"{self._path}/trials/{reference.pop('trial')}/reports"
         while trial._unsent and not trial.should_stop:
@@ -581,8 +582,8 @@ class TrialCalls:
         return _noted(trial, (yield from self._lease("withdraw", trial, attempt, given)))
 
     def settle(self, trial: Leased, error: BaseException | None) -> Steps[None]:
-        """Fail or release a trial at the end of its block, unless its outcome was reported before, or the error is one
-        of the server or the connection."""
+        """Fail or release a trial at the end of its block, unless its outcome was reported before, or the server or
+        the connection caused the error."""
         if trial.outcome is not None:
             return
         if error is None:
@@ -665,7 +666,7 @@ class TrialCalls:
                 result or, without a result, the suggested one.
             times: number of trials to queue at this point, 1 to 100. They are issued before any suggestion, and
                 each counts towards the budget.
-            plate: as in ``queue``. All of them are on the same plate.
+            plate: as in ``queue``. All of these trials are on the same plate.
 
         Raises:
             Invalid: the point is not in the space, the last plate has other values of the shared parameters or not
@@ -685,7 +686,7 @@ class TrialCalls:
         return Listing(f"{self._path}/trials", lambda trial: self._decode(Trial, trial), params)
 
     def why(self, trial: Leased | Trial | int) -> Steps[Explanation]:
-        """Return the inputs of a trial's suggestion, and all events about the trial, in wire form: see docs/http.md."""
+        """Return the inputs of a trial's suggestion, and all events about the trial, as JSON: see docs/http.md."""
         document: Explanation = yield Call("GET", f"{self._path}/trials/{self._reference(trial)['trial']}/why")
         return document
 
@@ -695,11 +696,11 @@ class TrialCalls:
     def _settle(
         self,
         trial: Leased | Trial | int,
-        fate: Mapping[str, Any],
+        outcome: Mapping[str, Any],
         seconds: SupportsFloat | None,
         attempt: int | None,
     ) -> Steps[Answer]:
-        body = {**self._reference(trial, attempt), **fate}
+        body = {**self._reference(trial, attempt), **outcome}
         if seconds is None and isinstance(trial, Leased):
             seconds = trial.seconds
         if seconds is not None:
@@ -708,7 +709,7 @@ class TrialCalls:
         return _noted(trial, (yield from self._observe(body, _created_at(trial))))
 
     def _observe(self, body: Mapping[str, Any], created_at: datetime | None = None) -> Steps[Answer]:
-        call = Call("POST", f"{self._path}/observe", body, tells_result=True, trial_created_at=created_at)
+        call = Call("POST", f"{self._path}/observe", body, reports_result=True, trial_created_at=created_at)
         return self._decode(Answer, (yield call))
 
     def _lease(
@@ -765,15 +766,15 @@ def result_of(
     *,
     partial: bool = False,
 ) -> dict[str, Any]:
-    """Return a result in wire form.
+    """Return a result as JSON.
 
     Raises:
         WrongResult: a part of the result is not a number.
         ValueError: a part of the result is not finite.
     """
-    told: Any = value
+    number: Any = value  # ``finite`` refuses None
     result = {
-        "value": None if value is None and metrics else finite("value", told, "; report a failed run with fail()"),
+        "value": None if value is None and metrics else finite("value", number, "; report a failed run with fail()"),
         "std_error": None if std_error is None else finite("std_error", std_error),
         "metrics": finite_metrics("metrics", metrics),
         "std_errors": finite_metrics("std_errors", std_errors),
@@ -792,7 +793,7 @@ def report_of(
     cost: SupportsFloat | None = None,
     parameters: Parameters | None = None,
 ) -> dict[str, Any]:
-    """Return a report in wire form.
+    """Return a report as JSON.
 
     Raises:
         WrongResult: the step is not a whole number, or the value or the cost is not a number.

@@ -58,8 +58,8 @@ class NoTrialAvailable(AdaBKBError):
         "budget": "all trials of its budget have been issued, and other workers' results are pending",
         "exhausted": "all points of its space have been issued, and other workers' results are pending",
         "fixed_exhausted": "all points with these values of fixed and context have been issued; give others",
-        "no_plate_left": "its budget allows no other plate; ask with plate='open' and the values of the last plate, or "
-        "raise the budget",
+        "no_plate_left": "its budget allows no other plate; call suggest with plate='open' and the values of the last "
+        "plate, or raise the budget",
         "no_gain": "its last results were no better, so it ends unless a pending result is better",
         "gain_unlikely": "according to the model, further trials gain little, so it ends unless a pending result "
         "changes that",
@@ -151,7 +151,7 @@ class APIError(AdaBKBError):
         self.pointers = dict(pointers or {})
         self.retry_after = retry_after
         what = " ".join(filter(None, [detail, _REMEDIES.get(code)]))
-        if self.pointers:  # the server's message repeats the first of them
+        if self.pointers:  # ``detail`` repeats the first of them
             what = "\n".join(f"{_argument(pointer, names)}: {problem}" for pointer, problem in self.pointers.items())
         trace = f", request {request_id}" if request_id else ""
         separator = "\n" if len(self.pointers) > 1 else " "

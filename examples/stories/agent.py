@@ -69,14 +69,14 @@ async def optimize(agent: Agent, trials: int) -> None:
     await agent.call("create_study", **STUDY, budget=trials)
     while issued := (await agent.call("suggest", study="suzuki"))["trials"]:
         number = issued[0]["trial"]
-        told = {"study": "suzuki", "trial": number, "key": f"yield-{number}"}
+        result = {"study": "suzuki", "trial": number, "key": f"yield-{number}"}
         value = measured_yield(issued[0]["parameters"])
-        if number == 3:  # a misplaced decimal point, as people and agents make them
-            refusal = await agent.call("observe", **told, value=824.0)
+        if number == 3:  # a misplaced decimal point, a common typing error
+            refusal = await agent.call("observe", **result, value=824.0)
             assert "far above the possible values" in refusal["refused"]
-        await agent.call("observe", **told, value=value)
+        await agent.call("observe", **result, value=value)
         if number == 5:  # as if the answer was lost: the agent repeats the call, and the server stores nothing twice
-            await agent.call("observe", **told, value=value)
+            await agent.call("observe", **result, value=value)
     await agent.call("importance", study="suzuki")
     await agent.call("recommendation", study="suzuki")
     print(await agent.read("adabkb://studies/suzuki/report"))

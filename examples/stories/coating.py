@@ -65,7 +65,7 @@ def fill(study: Study, laboratory: Laboratory) -> None:
         study.observe(trial, laboratory.measure(trial.number, trial.plate, trial.parameters))
 
 
-def exclude_spoilt_panels(study: Study, laboratory: Laboratory) -> None:
+def exclude_spoiled_panels(study: Study, laboratory: Laboratory) -> None:
     """Check the panel of each result that the others contradict, and exclude the result if it was coated twice."""
     for check in study.assessment().checks:
         if check.check == "outlier" and check.observation is not None:
@@ -81,7 +81,7 @@ def main(client: Client, plates: int) -> Study:
     try:
         while True:
             fill(study, laboratory)
-            exclude_spoilt_panels(study, laboratory)
+            exclude_spoiled_panels(study, laboratory)
     except StudyComplete:
         model = study.recommendation().model
     assert model is not None

@@ -40,7 +40,7 @@ def prior_of(beliefs: Mapping[str, Belief] | None, domain: Domain) -> Prior | No
     for name, belief in beliefs.items():
         where = f"prior[{name!r}]"
         if name not in axes:
-            raise ValueError(f"{where}: no varying parameter has this name; known are {', '.join(axes)}")
+            raise ValueError(f"{where} is an unknown parameter (known: {', '.join(axes)})")
         axis = domain.space.axes[axes[name]]
         if isinstance(axis, ChoiceAxis):
             choices = axis.choices if isinstance(axis, CatalogueAxis) else domain.choices[name]
@@ -52,18 +52,18 @@ def prior_of(beliefs: Mapping[str, Belief] | None, domain: Domain) -> Prior | No
 
 
 def _around(where: str, belief: Belief, axis: Axis) -> tuple[float, float]:
-    """Return the middle and the width, in the unit cube."""
+    """Return the most probable position and the width of a belief, in the unit cube."""
     is_log = getattr(axis, "scale", "linear") == "log"
     spread = "factor" if is_log else "width"
-    middle, told = _numbers(where, belief, ("around", spread))
-    low, high = (finite(where, axis.decode(end)) for end in (0.0, 1.0))  # type: ignore[arg-type]  # of a number
-    if isinstance(axis, FloatAxis) and axis.periodic:  # its upper end is its lower end
+    middle, extent = _numbers(where, belief, ("around", spread))
+    low, high = (finite(where, axis.decode(end)) for end in (0.0, 1.0))  # type: ignore[arg-type]  # numbers, since the axis is numeric
+    if isinstance(axis, FloatAxis) and axis.periodic:  # the upper end decodes to the lower one
         high = axis.high
     if not low <= middle <= high:
         raise ValueError(f"{where}: around is {middle}, outside [{low}, {high}]")
-    if told <= (1.0 if is_log else 0.0):
-        raise ValueError(f"{where}: {spread} must be more than {1 if is_log else 0}, not {told}")
-    width = share_of(axis, told)
+    if extent <= (1.0 if is_log else 0.0):
+        raise ValueError(f"{where}: {spread} must be more than {1 if is_log else 0}, not {extent}")
+    width = share_of(axis, extent)
     if width < NARROWEST:
         raise ValueError(f"{where}: {spread} is too narrow; it must be at least {NARROWEST} of the range")
     return axis.encode(middle), width
@@ -76,12 +76,12 @@ def _weights(where: str, belief: Belief, choices: Sequence[Any]) -> tuple[tuple[
     texts = [_text(choice) for choice in choices]
     counts, numbers = Counter(texts), {text: number for number, text in enumerate(texts)}
     found = []
-    for text, told in belief["weights"].items():
+    for text, given in belief["weights"].items():
         if counts[text] != 1:
-            raise ValueError(f"{where}: {text!r} is not a choice; known are {listed(texts, len(texts))}")
-        weight = finite(f"{where}: the weight of {text!r}", told)
+            raise ValueError(f"{where}: {text!r} is an unknown choice (known: {listed(texts, len(texts))})")
+        weight = finite(f"{where}: the weight of {text!r}", given)
         if not MIN_WEIGHT <= weight <= MAX_WEIGHT:
-            raise ValueError(f"{where}: the weight of {text!r} must be from 1e-6 to 1e6, not {told}")
+            raise ValueError(f"{where}: the weight of {text!r} must be from 1e-6 to 1e6, not {given}")
         found.append((numbers[text], weight))
     return tuple(sorted(found))
 

@@ -235,7 +235,7 @@ def _hint(constraint: str, indexed: frozenset[str]) -> str:
     """Return what to add to the problem of a constraint if it uses parameters whose choices are objects."""
     try:
         objects = sorted(indexed & Constraint(constraint).names.keys())
-    except ConstraintError:  # the problem is its grammar
+    except ConstraintError:  # it cannot be parsed
         return ""
     return f"; constraints cannot use {', '.join(objects)}, whose choices are objects" if objects else ""
 

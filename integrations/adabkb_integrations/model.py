@@ -60,8 +60,8 @@ class Promise:
 
 
 class Model:
-    """A model of some results. It is a function of the space, the seed and the results in their order, except for the
-    cells of the partition tree, which grow with suggestions."""
+    """A model of some results. It depends only on the space, the seed and the results in their order, except for the
+    cells of the partition tree, which suggestions also split."""
 
     def __init__(self, space: Space, seed: int, config: Config | sampling.Config | None = None) -> None:
         self.space = space
@@ -92,7 +92,7 @@ class Model:
                 self._observe(result)
 
     def spend(self, cost: float) -> None:
-        """Set the total cost of the trials without a result, which counts towards a budget of costs."""
+        """Set the total cost of the trials without a result, which counts towards a cost budget."""
         self._state = self._policy.with_spent(self._state, cost)
 
     def suggest(
@@ -176,9 +176,9 @@ class Model:
             return
         if result.value is not None:
             try:
-                told = np.array(result.position), result.value, result.error, result.metrics, result.plate
-                self._apply(self._policy.observe(self._state, *told))
-            except FloatingPointError:  # the value exceeds floating point
+                numbers = np.array(result.position), result.value, result.error, result.metrics, result.plate
+                self._apply(self._policy.observe(self._state, *numbers))
+            except FloatingPointError:  # the value is too large
                 pass
             else:
                 self._known.append(result)

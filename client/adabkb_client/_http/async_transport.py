@@ -15,7 +15,7 @@ from adabkb_client._calls import Call, Json, Listing, Steps
 from adabkb_client._http.connection import Settings, trusted_certificates
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery, KeptResult, delivery
-from adabkb_client._http.transport import Exchange, deleted_before, error_of, say_once, tell_of
+from adabkb_client._http.transport import Exchange, deleted_before, error_of, log_delivery, log_first_failure
 from adabkb_client.errors import AdaBKBError, NotFound
 
 log = logging.getLogger("adabkb_client")
@@ -69,32 +69,32 @@ class AsyncTransport(Exchange):
                 return
 
     async def deliver(self) -> Delivery:
-        """Send the results that are kept for this server, each with exactly one effect."""
+        """Send the results that are kept for this server; the server stores each once."""
         return await _performed(delivery(self.outbox), self._send, advance=_in_thread)
 
     async def _call(self, call: Call) -> Json:
-        kept = self._kept(call)
+        kept = self._result_to_keep(call)
         try:
-            answer = await self._repeated(call, kept)
+            answer = await self._call_with_retries(call, kept)
         except AdaBKBError as error:
             if kept is None:
                 raise
-            raise await asyncio.to_thread(self._failed, kept, error) from None
+            raise await asyncio.to_thread(self._error_for, kept, error) from None
         if self.outbox is not None and self._is_kept(kept):
             await asyncio.to_thread(self.outbox.remove, kept)
         if self._may_deliver():
-            await self._deliver_along()
+            await self._deliver_kept()
         return answer
 
-    async def _repeated(self, call: Call, kept: KeptResult | None) -> Json:
-        patience = self._patience(call)
+    async def _call_with_retries(self, call: Call, kept: KeptResult | None) -> Json:
+        time_limit = self._time_limit(call)
 
         async def on_failure(state: RetryCallState) -> None:
-            say_once(patience, state)
+            log_first_failure(time_limit, state)
             if kept is not None and self.outbox is not None:  # before the wait, during which this process may end
                 await asyncio.to_thread(self.outbox._keep, kept, error_of(state))
 
-        async for attempt in AsyncRetrying(**self._retrying(patience, on_failure)):
+        async for attempt in AsyncRetrying(**self._retrying(time_limit, on_failure)):
             with attempt:
                 try:
                     return await self._send(call)
@@ -122,12 +122,12 @@ class AsyncTransport(Exchange):
             return await asyncio.to_thread(self.server.address)
         return self.server.address()
 
-    async def _deliver_along(self) -> None:
+    async def _deliver_kept(self) -> None:
         """Send kept results now that the server responds, unless another task does."""
         if not self._delivering:
             self._delivering = True
             try:
-                tell_of(await self.deliver())
+                log_delivery(await self.deliver())
             except (AdaBKBError, OSError) as error:
                 log.info("kept results are not delivered yet: %s", error)
             finally:

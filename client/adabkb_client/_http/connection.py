@@ -81,7 +81,7 @@ class RemoteServer:
 
     @property
     def shown(self) -> str:
-        """The server as people know it: its URL without secrets."""
+        """The server as messages name it: its URL without secrets."""
         return self.name
 
     @property

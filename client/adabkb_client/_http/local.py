@@ -31,7 +31,7 @@ from adabkb_client.errors import ConnectionFailed
 START_SILENCE = 1.0
 """Seconds after which the start of a server is logged."""
 START_SECONDS = 120.0
-"""Seconds within which a server must start. The first start after an installation may compile the numerics."""
+"""Seconds within which a server must start. The first start after an installation may compile numerical code."""
 END_SECONDS = 60.0
 """Seconds within which a server must stop."""
 LOCK_SECONDS = 1.0
@@ -78,7 +78,7 @@ class LocalServer:
         self.last_address = ""
         """The URL that ``address`` returned last; empty before its first call."""
         self._one_at_a_time = threading.Lock()
-        clients = self._opened(self._beside("clients"))
+        clients = self._open(self._beside("clients"))
         self._join(clients)
         self.close = weakref.finalize(self, clients.close)
         """Disconnect from the server, which stops after the last client."""
@@ -97,7 +97,7 @@ class LocalServer:
 
     @property
     def shown(self) -> str:
-        """The server as people know it: the path of its database."""
+        """The server as messages name it: the path of its database."""
         return str(self.database)
 
     def __reduce__(self) -> tuple[type[Self], tuple[Path]]:
@@ -111,11 +111,11 @@ class LocalServer:
         """
         with self._one_at_a_time:
             while True:
-                if self._runs():
+                if self._is_running():
                     found = self._address()
                 else:
-                    with self._opened(self._beside("starting")) as turn:
-                        found = self._started() if _locked(turn) and not self._runs() else None
+                    with self._open(self._beside("starting")) as turn:
+                        found = self._start() if _try_lock(turn) and not self._is_running() else None
                 if found is not None:
                     self.last_address = found
                     return found
@@ -129,7 +129,7 @@ class LocalServer:
     def _join(self, clients: FileIO) -> None:
         """Get a shared lock on a file. If a server is stopping after its last client, wait for its end."""
         until = time.monotonic() + END_SECONDS
-        while not _locked(clients, shared=True):
+        while not _try_lock(clients, shared=True):
             if time.monotonic() > until:
                 raise ConnectionFailed(
                     f"the last server of {self.database} is stopping, but has not ended: see {self.address_file}, and "
@@ -140,16 +140,16 @@ class LocalServer:
     def _beside(self, ending: str) -> Path:
         return self.database.with_name(f"{self.database.name}.{ending}")
 
-    def _runs(self) -> bool:
-        with self._opened(self._beside("running")) as file:
-            return not _locked(file, shared=True)
+    def _is_running(self) -> bool:
+        with self._open(self._beside("running")) as file:
+            return not _try_lock(file, shared=True)
 
-    def _started(self) -> str | None:
+    def _start(self) -> str | None:
         """Start a server, and return its URL; None if another server started first."""
         self.address_file.write_bytes(f"{socket.gethostname()}\n".encode())
         here = ["--host", "127.0.0.1", "--port", "0", "--database", f"sqlite:///{quote(str(self.database))}"]
         clients = self._beside("clients")
-        with self._opened(self.address_file) as output:
+        with self._open(self.address_file) as output:
             server = subprocess.Popen(  # noqa: S603 (no shell, and the path is quoted in a URL)
                 # -P: a module in the script's folder must not shadow one that the server imports.
                 [sys.executable, "-P", "-c", SERVE, self._beside("running"), "serve", *here, "--while-used", clients],
@@ -170,11 +170,11 @@ class LocalServer:
                     log.info("starting the server of %s", self.database)
             time.sleep(LOOK_EVERY)
         server.kill()
-        if self._runs():  # started by a process that has died since
+        if self._is_running():  # started by a process that has died since
             return None
         content = self.address_file.read_bytes()
-        said = content.partition(b"\n")[2].decode(errors="replace").strip().removeprefix("error: ")
-        raise ConnectionFailed(f"no server can be started for {self.database}: {said or 'it printed nothing'}")
+        printed = content.partition(b"\n")[2].decode(errors="replace").strip().removeprefix("error: ")
+        raise ConnectionFailed(f"no server can be started for {self.database}: {printed or 'it printed nothing'}")
 
     def _address(self) -> str | None:
         """Return the URL that the server has written; None if it has not written one yet."""
@@ -191,7 +191,7 @@ class LocalServer:
             )
         return found[1].decode()
 
-    def _opened(self, file: Path) -> FileIO:
+    def _open(self, file: Path) -> FileIO:
         try:
             return FileIO(str(file), "a+")
         except OSError as error:
@@ -218,7 +218,7 @@ def _check(database: Path) -> None:
 def keep_locked(file: str) -> None:
     """Lock a file until this process ends. If another process keeps it locked, end this one."""
     until, opened = time.monotonic() + LOCK_SECONDS, FileIO(file, "a+")
-    while not _locked(opened):
+    while not _try_lock(opened):
         if time.monotonic() > until:
             sys.exit("error: another server of this database is already running")
         time.sleep(LOOK_EVERY)
@@ -228,9 +228,9 @@ def keep_locked(file: str) -> None:
 _kept: list[FileIO] = []
 
 
-def _locked(file: FileIO, *, shared: bool = False) -> bool:
+def _try_lock(file: FileIO, *, shared: bool = False) -> bool:
     """Lock a file, exclusively or shared, and return whether that was possible."""
-    from portalocker import AlreadyLocked, LockException, LockFlags, lock  # noqa: PLC0415 (a client needs no server)
+    from portalocker import AlreadyLocked, LockException, LockFlags, lock  # noqa: PLC0415 (only local servers need it)
 
     try:
         lock(file, (LockFlags.SHARED if shared else LockFlags.EXCLUSIVE) | LockFlags.NON_BLOCKING)

@@ -63,7 +63,7 @@ class KeptResult(Shown):
 
     @classmethod
     def of(cls, path: str, body: Mapping[str, Any], key: str, created_at: datetime | None) -> Self:
-        """Return the result in a request, kept as of now."""
+        """Return the result that a request reports, with the current time as ``kept_at``."""
         created = None if created_at is None else created_at.isoformat()
         return cls(path, dict(body), key, created, datetime.now(UTC).isoformat(timespec="microseconds"))
 
@@ -74,13 +74,13 @@ class KeptResult(Shown):
 
     @property
     def name(self) -> str:
-        """The name of its file; the names sort by time."""
+        """The name of the result's file. Names sort by time."""
         return f"{self.kept_at.replace(':', '')}-{self.idempotency_key}.json"
 
     def __str__(self) -> str:
         trial = self.body.get("trial")
-        told = f"value {self.body['value']}" if "value" in self.body else "failure"
-        return f"the {told} of {f'trial {trial}' if trial else 'a point'} of study {self.study!r}"
+        what = f"value {self.body['value']}" if "value" in self.body else "failure"
+        return f"the {what} of {f'trial {trial}' if trial else 'a point'} of study {self.study!r}"
 
 
 @dataclass(frozen=True)
@@ -155,11 +155,11 @@ class Outbox(Shown):
         If that fails, log the error: as a warning, unless an earlier attempt to write the result has logged it.
         """
         level = logging.DEBUG if kept.name in self._kept else logging.WARNING
-        said = None if error is None else str(error).partition("\n")[0]
+        message = None if error is None else str(error).partition("\n")[0]
         self._kept.add(kept.name)
         self._times_kept += 1
         self._due_at = 0.0
-        return self._written(replace(kept, last_error=said), level) or self._is_on_disk(kept)
+        return self._try_write(replace(kept, last_error=message), level) or self._is_on_disk(kept)
 
     def remove(self, kept: KeptResult) -> None:
         """Remove a result. If its file cannot be removed, log the error."""
@@ -176,7 +176,7 @@ class Outbox(Shown):
         leave the result where it is."""
         refused = replace(kept, refusal=refusal, file=self.folder / REFUSED / self.file(kept).name)
         log.warning("%s was kept while the server was down, and is now refused: %s", kept, refusal)
-        if self._written(refused):
+        if self._try_write(refused):
             self.remove(kept)
             log.warning("It is kept in %s", refused.file)
         return refused
@@ -189,7 +189,7 @@ class Outbox(Shown):
         """
         os.replace(self.file(refused), self.folder / self.file(refused).name)
 
-    def _written(self, kept: KeptResult, level: int = logging.WARNING) -> bool:
+    def _try_write(self, kept: KeptResult, level: int = logging.WARNING) -> bool:
         try:
             _write(self.file(kept), {name: getattr(kept, name) for name in _STORED})
         except OSError as error:
@@ -211,10 +211,10 @@ def _read(folder: Path) -> list[KeptResult]:
         files = sorted(entry.path for entry in os.scandir(folder) if entry.name.endswith(".json"))
     except FileNotFoundError:
         return []
-    return [kept for kept in map(_kept, map(Path, files)) if kept is not None]
+    return [kept for kept in map(_read_file, map(Path, files)) if kept is not None]
 
 
-def _kept(file: Path) -> KeptResult | None:
+def _read_file(file: Path) -> KeptResult | None:
     try:
         document = json.loads(file.read_bytes())
         return _checked(KeptResult(**{name: document[name] for name in _STORED if name in document}, file=file))
@@ -239,7 +239,7 @@ def _checked(kept: KeptResult) -> KeptResult:
         ValueError: a part has the right type, but does not belong to such a request.
     """
     if not isinstance(kept.body, dict) or not all(
-        isinstance(said, str | None) for said in (kept.refusal, kept.last_error)
+        isinstance(text, str | None) for text in (kept.refusal, kept.last_error)
     ):
         raise TypeError("body must be an object, refusal and last_error a string or null")
     if not PATH.fullmatch(kept.path) or not KEY.fullmatch(kept.idempotency_key):
@@ -264,7 +264,7 @@ def _write(file: Path, document: Mapping[str, Any]) -> None:
             part.write(json.dumps(document, indent=1).encode())
             part.flush()
             os.fsync(part.fileno())
-            part.close()  # Windows renames no open file
+            part.close()  # Windows cannot rename an open file
             os.replace(part.name, file)
         except BaseException:
             with suppress(OSError):  # the disk may be full
@@ -281,7 +281,7 @@ def _write(file: Path, document: Mapping[str, Any]) -> None:
 
 
 def delivery(outbox: Outbox | None) -> Steps[Delivery]:
-    """Send the results that are kept for a server, each with exactly one effect. Results that cannot be delivered stay
+    """Send the results that are kept for a server; the server stores each once. Results that cannot be delivered stay
     in the outbox.
 
     Raises:
@@ -292,7 +292,7 @@ def delivery(outbox: Outbox | None) -> Steps[Delivery]:
     if outbox is not None:
         for kept in outbox.waiting():
             try:
-                yield from _sent_now(kept)
+                yield from _send_one(kept)
             except AdaBKBError as error:
                 if is_refusal(error):
                     refused.append(outbox._refuse(kept, str(error)))
@@ -308,7 +308,7 @@ def delivery(outbox: Outbox | None) -> Steps[Delivery]:
     return Delivery(tuple(sent), tuple(refused))
 
 
-def _sent_now(kept: KeptResult) -> Steps[None]:
+def _send_one(kept: KeptResult) -> Steps[None]:
     if kept.trial_created_at is not None:
         study, number = kept.path.removesuffix("/observe"), kept.body["trial"]
         trial = decode(Trial, (yield Call("GET", f"{study}/trials/{number}")), study=kept.study)

@@ -64,7 +64,7 @@ Cause = TypeVar("Cause", bound=BaseException)
 
 
 class Exchange:
-    """The settings of a connection, its requests, and the handling of results that cannot be sent."""
+    """The settings of a connection, its requests, and what happens to results that cannot be sent."""
 
     def __init__(self, settings: Settings) -> None:
         self.server = settings.server
@@ -137,18 +137,18 @@ class Exchange:
         httpx uses those of the program's own client."""
         return self._credentials or httpx.USE_CLIENT_DEFAULT
 
-    def _kept(self, call: Call) -> KeptResult | None:
+    def _result_to_keep(self, call: Call) -> KeptResult | None:
         """Return the result that a call reports, if it should be kept while the server is down."""
-        if self.outbox is None or not call.tells_result or call.body is None or call.key is None:
+        if self.outbox is None or not call.reports_result or call.body is None or call.key is None:
             return None
         return KeptResult.of(call.path, json.loads(encoded(call.body)), call.key, call.trial_created_at)
 
-    def _retrying(self, patience: float, on_failure: Callable[[RetryCallState], object]) -> dict[str, Any]:
+    def _retrying(self, time_limit: float, on_failure: Callable[[RetryCallState], object]) -> dict[str, Any]:
         """Return the retry policy of a call, as arguments of tenacity."""
         policy: dict[str, Any] = {
             "retry": retry_if_exception(lambda error: isinstance(error, ConnectionFailed | Unavailable)),
-            "wait": partial(pause, patience),
-            "stop": stop_after_delay(patience),
+            "wait": partial(pause, time_limit),
+            "stop": stop_after_delay(time_limit),
             "before_sleep": on_failure,
             "reraise": True,
         }
@@ -161,8 +161,8 @@ class Exchange:
         """Wait between two attempts, but not after ``_over`` is set."""
         raise NotImplementedError
 
-    def _patience(self, call: Call) -> float:
-        """The seconds for which to retry a call, limited by the client's ``retry_for``."""
+    def _time_limit(self, call: Call) -> float:
+        """Return the seconds for which to retry a call, at most the client's ``retry_for``."""
         limit = self._settings.retry_for
         if call.retry_for is not None:
             return call.retry_for if limit is None else min(call.retry_for, limit)
@@ -182,7 +182,7 @@ class Exchange:
     def _unreachable(self, error: httpx.TransportError, address: str) -> AdaBKBError:
         return unreachable(error, address, self.server.remedy)
 
-    def _failed(self, kept: KeptResult | None, error: AdaBKBError) -> AdaBKBError:
+    def _error_for(self, kept: KeptResult | None, error: AdaBKBError) -> AdaBKBError:
         """Return the error of a failed call, which is ``ResultKept`` if its result was kept.
 
         The result is kept if the server is down. It is also kept if the server was down at an earlier attempt and has
@@ -261,7 +261,7 @@ def _parameter_names(call: Call) -> list[str]:
 
 
 def unreachable(error: httpx.TransportError, url: str, remedy: str) -> AdaBKBError:
-    """Return the error for a request that got no answer."""
+    """Return the error for a request without an answer."""
     tls = _cause_of(ssl.SSLError, error)
     if isinstance(tls, ssl.SSLCertVerificationError):
         return UnexpectedAnswer(
@@ -313,19 +313,19 @@ def _problem(response: httpx.Response) -> dict[str, Any]:
 
 
 def _retry_after(response: httpx.Response) -> float | None:
-    """Return Retry-After in seconds; its date form, which this server never sends, counts as absent."""
+    """Return Retry-After in seconds; None without it. Its date form, which this server never sends, is ignored."""
     text = response.headers.get("Retry-After", "")
     return float(text) if text.isdecimal() else None
 
 
-def say_once(patience: float, state: RetryCallState) -> None:
+def log_first_failure(time_limit: float, state: RetryCallState) -> None:
     """Log once that a call is retried, so that users know what the program waits for."""
     if state.attempt_number == 1 and state.outcome is not None:
         cause = str(state.outcome.exception()).partition("\n")[0]
-        log.warning("%s Trying again for up to %g s.", cause, patience)
+        log.warning("%s Trying again for up to %g s.", cause, time_limit)
 
 
-def pause(patience: float, state: RetryCallState) -> float:
+def pause(time_limit: float, state: RetryCallState) -> float:
     """Return the seconds until the next attempt: the server's Retry-After, if any, plus a backoff with full jitter. The
     jitter keeps clients that were refused at the same time from all returning at the same time. The last attempt is
     made at the end of the time limit.
@@ -333,7 +333,7 @@ def pause(patience: float, state: RetryCallState) -> float:
     error = state.outcome.exception() if state.outcome else None
     advice = (error.retry_after if isinstance(error, Unavailable) else None) or 0.0
     seconds = min(advice, RETRY_AFTER_CAP) + _full_jitter(state)
-    return max(min(seconds, patience - (state.seconds_since_start or 0.0)), 0.0)
+    return max(min(seconds, time_limit - (state.seconds_since_start or 0.0)), 0.0)
 
 
 class Connected(Generic[E]):
@@ -378,7 +378,7 @@ def error_of(state: RetryCallState) -> BaseException | None:
     return state.outcome.exception() if state.outcome else None
 
 
-def tell_of(delivered: Delivery) -> None:
+def log_delivery(delivered: Delivery) -> None:
     """Log that kept results were delivered along with another call."""
     if delivered.sent:
         log.info("delivered results that were kept while the server was down: %d", len(delivered.sent))
@@ -434,30 +434,30 @@ class Transport(Exchange):
             raise self._unreachable(error, address) from error
 
     def deliver(self) -> Delivery:
-        """Send the results that are kept for this server, each with exactly one effect."""
+        """Send the results that are kept for this server; the server stores each once."""
         return _performed(delivery(self.outbox), self._send)
 
     def _call(self, call: Call) -> Json:
-        kept = self._kept(call)
+        kept = self._result_to_keep(call)
         try:
-            answer = self._repeated(call, kept)
+            answer = self._call_with_retries(call, kept)
         except AdaBKBError as error:
-            raise self._failed(kept, error) from None
+            raise self._error_for(kept, error) from None
         if self.outbox is not None and self._is_kept(kept):
             self.outbox.remove(kept)
         if self._may_deliver():
-            self._deliver_along()
+            self._deliver_kept()
         return answer
 
-    def _repeated(self, call: Call, kept: KeptResult | None) -> Json:
-        patience = self._patience(call)
+    def _call_with_retries(self, call: Call, kept: KeptResult | None) -> Json:
+        time_limit = self._time_limit(call)
 
         def on_failure(state: RetryCallState) -> None:
-            say_once(patience, state)
+            log_first_failure(time_limit, state)
             if kept is not None and self.outbox is not None:  # before the wait, during which this process may end
                 self.outbox._keep(kept, error_of(state))
 
-        for attempt in Retrying(**self._retrying(patience, on_failure)):
+        for attempt in Retrying(**self._retrying(time_limit, on_failure)):
             with attempt:
                 try:
                     return self._send(call)
@@ -478,11 +478,11 @@ class Transport(Exchange):
             raise self._unreachable(error, address) from error
         return self._read(call, response, address)
 
-    def _deliver_along(self) -> None:
+    def _deliver_kept(self) -> None:
         """Send kept results now that the server responds, unless another thread does."""
         if self._delivering.acquire(blocking=False):
             try:
-                tell_of(self.deliver())
+                log_delivery(self.deliver())
             except (AdaBKBError, OSError) as error:
                 log.info("kept results are not delivered yet: %s", error)
             finally:

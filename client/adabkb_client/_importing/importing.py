@@ -1,10 +1,10 @@
 """Import results into a study, each once, even if the import is repeated.
 
-The server first validates every row, in dry runs of the batches, whose answers have the points in stored form. Results
-that the study's log already has are then skipped. So an import of a file that has grown, or one after an interrupted
-import, adds only what is missing. If a row has numbers that its stored result lacks, they are added to the result. If
-the same import is started again while a batch is in transit, the batch is not in the log yet. The server still stores
-it once, because its idempotency key is derived from its rows and their position.
+The server first validates every row, in dry runs of the batches. The answers contain the points as they would be
+stored. Results that the study's log already has are then skipped. So the import of a file that has grown, or a repeated
+import after an interruption, adds only what is missing. If a row has numbers that its stored result lacks, they are
+added to the result. If the same import is started again while a batch is in transit, the batch is not in the log yet.
+The server still stores it once, because its idempotency key is derived from its rows and their position.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from adabkb_client.errors import AdaBKBError, APIError, steps_of
 PLATE = "plate"
 """The default column of plates. It is ignored in a study without plates."""
 Item = tuple[int, dict[str, Any]]
-"""The number of a row, and its result in wire form."""
+"""The number of a row, and its result as JSON."""
 
 
 def import_results(
@@ -80,7 +80,7 @@ def import_results(
     with bar(study_id, "row", len(items), visible=progress) as shown:
         for start in range(0, len(items), BATCH):
             part = items[start : start + BATCH]
-            checked = yield from _told(study_id, part, errors, dry_run=True)
+            checked = yield from _send(study_id, part, errors, dry_run=True)
             new = _not_stored(known, checked)
             repeated += len(checked) - len(new)
             lacking = {result.row: stored for result in new if (stored := _take(known, result, operator.gt))}
@@ -91,7 +91,7 @@ def import_results(
             new = [result for result in new if result.row not in lacking]
             if new and not dry_run:
                 try:
-                    new = yield from _told(study_id, _as_items(new), errors, key=_key(start, new))
+                    new = yield from _send(study_id, _as_items(new), errors, key=_key(start, new))
                 except AdaBKBError as error:
                     error.add_note(f"{len(results)} rows are stored; repeat the call to import the others")
                     raise
@@ -128,8 +128,8 @@ def _check_direction(table: Table, info: StudyInfo) -> None:
 
 @dataclass
 class _Stored:
-    """A stored result without a trial: its place, and its numbers as first reported. A failure has no numbers, and its
-    ``seq`` is the number of its trial."""
+    """A stored result without a trial: its place (see ``_place``), and its numbers as first reported. A failure has no
+    numbers, and its ``seq`` is the number of its trial."""
 
     seq: int
     place: str
@@ -137,14 +137,14 @@ class _Stored:
 
 
 _Known = dict[str, list[_Stored]]
-"""By place, see ``_place``."""
+"""Place -> the stored results there."""
 
 
 def _known(study_id: str) -> Steps[_Known]:
     """Return place -> results without a trial, with the numbers as first reported, and failures at user-supplied
     points. (A corrected result still belongs to the same row.)"""
     found: dict[tuple[str, int], _Stored] = {}
-    for event in (yield from Listing(f"{study_path(study_id)}/events", _told_of).all()):
+    for event in (yield from Listing(f"{study_path(study_id)}/events", _stored_by).all()):
         if event is not None:
             stored = found.setdefault((event.place, event.seq), event)
             stored.numbers = {**event.numbers, **stored.numbers}
@@ -154,13 +154,13 @@ def _known(study_id: str) -> Steps[_Known]:
     return known
 
 
-def _told_of(event: Mapping[str, Any]) -> _Stored | None:
-    told = event["payload"]
-    if event["kind"] == "queued" and told.get("origin") == "own":
-        return _Stored(event["trial"], _place(told["parameters"], None, is_failure=True), {})
+def _stored_by(event: Mapping[str, Any]) -> _Stored | None:
+    payload = event["payload"]
+    if event["kind"] == "queued" and payload.get("origin") == "own":
+        return _Stored(event["trial"], _place(payload["parameters"], None, is_failure=True), {})
     if event["kind"] not in ("observed", "measured") or event["trial"] is not None:
         return None
-    return _Stored(told["observation"], _place(told["parameters"], told.get("plate")), _numbers(told))
+    return _Stored(payload["observation"], _place(payload["parameters"], payload.get("plate")), _numbers(payload))
 
 
 def _not_stored(known: _Known, results: list[ImportedResult]) -> list[ImportedResult]:
@@ -180,21 +180,25 @@ def _take(known: _Known, result: ImportedResult, fits: Callable[[Any, Any], bool
         fits: compares the numbers of the row, as a set, with those of a stored result.
     """
     at_place = known.get(_place_of(result), [])
-    told = _numbers(_numbers_of(result)).items()
+    own = _numbers(_numbers_of(result)).items()
     for index, stored in enumerate(at_place):
-        if fits(told, stored.numbers.items()):
+        if fits(own, stored.numbers.items()):
             return at_place.pop(index)
     return None
 
 
 def _completion(study_id: str, stored: _Stored, result: ImportedResult) -> Call:
     """Return the call that adds the numbers of a row to a stored result that lacks them."""
-    told = _numbers_of(result)
+    numbers_of_row = _numbers_of(result)
     added: dict[str, Any] = {
-        name: told[name] for name in ("value", "std_error") if name in told and "" not in stored.numbers
+        name: numbers_of_row[name]
+        for name in ("value", "std_error")
+        if name in numbers_of_row and "" not in stored.numbers
     }
     for field in ("metrics", "std_errors"):
-        if numbers := {name: each for name, each in told.get(field, {}).items() if name not in stored.numbers}:
+        if numbers := {
+            name: each for name, each in numbers_of_row.get(field, {}).items() if name not in stored.numbers
+        }:
             added[field] = numbers
     return Call("PATCH", f"{study_path(study_id)}/observations/{stored.seq}", added)
 
@@ -209,48 +213,48 @@ def _place(parameters: Mapping[str, Any], plate: int | None, *, is_failure: bool
     return json.dumps([dict(parameters), plate, is_failure], sort_keys=True)
 
 
-def _numbers(told: Mapping[str, Any]) -> dict[str, Any]:
+def _numbers(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return the numbers of a result with their standard errors: those of metrics by name, and the value by ""."""
-    errors = told.get("std_errors") or {}
-    found = {name: (number, errors.get(name)) for name, number in (told.get("metrics") or {}).items()}
-    if told.get("value") is not None:
-        found[""] = (told["value"], told.get("std_error") or None)
+    errors = result.get("std_errors") or {}
+    found = {name: (number, errors.get(name)) for name, number in (result.get("metrics") or {}).items()}
+    if result.get("value") is not None:
+        found[""] = (result["value"], result.get("std_error") or None)
     return found
 
 
 def _numbers_of(result: ImportedResult) -> dict[str, Any]:
-    """Return the numbers of a row in wire form."""
+    """Return the numbers of a row as JSON."""
     fields = ("value", "std_error", "metrics", "std_errors")
     return {name: part for name in fields if (part := getattr(result, name)) is not None}
 
 
-def _told(
+def _send(
     study_id: str, items: Sequence[Item], errors: list[RowError], *, dry_run: bool = False, key: str | None = None
 ) -> Steps[list[ImportedResult]]:
     """Send a batch, and return the accepted results; refused ones are added to the errors."""
-    fates = yield from batch(study_id, [item for _, item in items], dry_run=dry_run, key=key)
+    outcomes = yield from batch(study_id, [item for _, item in items], dry_run=dry_run, key=key)
     results = []
-    for (number, _), fate in zip(items, fates, strict=True):
-        if fate.answer is None:
-            errors.extend(_refused(number, fate))
+    for (number, _), outcome in zip(items, outcomes, strict=True):
+        if outcome.answer is None:
+            errors.extend(_refused(number, outcome))
         else:
-            results.append(_result(number, fate.answer))
+            results.append(_result(number, outcome.answer))
     return results
 
 
 def _result(number: int, answer: Answer) -> ImportedResult:
     """Return the result of a row as the server has stored it: an observation, or a failed trial."""
-    told = answer.observation
-    if told is not None:
-        measured = (told.metrics, told.std_errors, told.missing, told.plate)
-        return ImportedResult(number, told.parameters, told.value, told.std_error, *measured)
+    stored = answer.observation
+    if stored is not None:
+        measured = (stored.metrics, stored.std_errors, stored.missing, stored.plate)
+        return ImportedResult(number, stored.parameters, stored.value, stored.std_error, *measured)
     assert answer.trial is not None
     return ImportedResult(number, answer.trial.parameters, None, None, failed=True, reason=answer.trial.reason)
 
 
-def _refused(number: int, fate: BatchItem) -> Iterator[RowError]:
-    assert isinstance(fate.error, APIError)
-    for pointer, problem in fate.error.pointers.items() or [("row", fate.error.detail)]:
+def _refused(number: int, item: BatchItem) -> Iterator[RowError]:
+    assert isinstance(item.error, APIError)
+    for pointer, problem in item.error.pointers.items() or [("row", item.error.detail)]:
         yield RowError(number, steps_of(pointer)[-1], problem)
 
 
@@ -268,5 +272,5 @@ def _as_item(result: ImportedResult) -> dict[str, Any]:
 
 
 def _key(start: int, results: Sequence[ImportedResult]) -> str:
-    told = [start, [[_place_of(each), _numbers_of(each)] for each in results]]
-    return f"import-{hashlib.sha256(json.dumps(told).encode()).hexdigest()}"
+    content = [start, [[_place_of(each), _numbers_of(each)] for each in results]]
+    return f"import-{hashlib.sha256(json.dumps(content).encode()).hexdigest()}"

@@ -19,9 +19,9 @@ FAILED = ("crashed", "error", "fail", "failed", "failure", "fehlgeschlagen", "mi
 TITLES = {"state": "State", "plate": "Plate", "reason": "Reason", "excluded": "Excluded"}
 """The titles of columns in an Excel file of a study, or in a CSV with titles."""
 REASON = "reason"
-"""The column of an export with the reason of a failure; or its title."""
+"""The column of an export that has the reasons of failures."""
 EXCLUDED = "excluded"
-"""The column of an export that marks excluded results; or its title. The state of such rows."""
+"""The column of an export that marks excluded results; also the state of such rows."""
 YES = ("true", "yes")
 """The texts that mark an excluded result, in lower case."""
 DECIMALS = (".", ",")
@@ -53,8 +53,8 @@ class InvalidCell(ValueError):
 
 @dataclass(frozen=True)
 class Columns:
-    """The column of each field: the parameters, metrics and their standard errors by name, the value, its standard
-    error, the state of the row, and its plate; and how their cells are read."""
+    """The column of each field: of the parameters, the metrics and their standard errors by name, and of the value, its
+    standard error, the state and the plate. Also how cells are read."""
 
     parameters: Mapping[str, str]
     value: str | None
@@ -104,7 +104,7 @@ def chosen(
 
     Args:
         columns: the existing columns.
-        parameters: the parameters of the study, in wire form.
+        parameters: the parameters of the study, as JSON.
         mapping: parameter -> its column, for columns with other names.
         value: the column of the results.
         std_error: the column of their standard errors; it may be missing if it has the default name.
@@ -192,8 +192,8 @@ def _optional(name: str, column: str | None, columns: Sequence[str], taken: set[
 
 
 def left_out(row: Row, columns: Columns) -> str | None:
-    """Return the state for which a row is skipped; None if it should have a result, or has failed."""
-    if str(_told(row, columns, EXCLUDED)).lower() in YES:
+    """Return the state for which a row is skipped; None if the row should have a result, or has failed."""
+    if str(_cell(row, columns, EXCLUDED)).lower() in YES:
         return EXCLUDED
     state = _state(row, columns)
     return None if state in COMPLETED or state in FAILED else state
@@ -208,7 +208,7 @@ def _state(row: Row, columns: Columns) -> str:
 def result_of_row(
     row: Row, columns: Columns, parameters: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], list[RowError]]:
-    """Return the result or the failure of a row in wire form, and the errors in it. The server checks ranges."""
+    """Return the result or the failure of a row as JSON, and the errors in it. The server checks ranges."""
     if row.problem is not None:
         return {}, [RowError(row.number, "row", row.problem)]
     errors: list[RowError] = []
@@ -216,8 +216,8 @@ def result_of_row(
     def part(field: str, read: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return read(*arguments)
-        except InvalidCell as unfit:
-            errors.append(RowError(row.number, field, str(unfit)))
+        except InvalidCell as error:
+            errors.append(RowError(row.number, field, str(error)))
             return None
 
     cells, decimal = columns.parameter_cells(row), columns.decimal
@@ -241,8 +241,8 @@ def result_of_row(
     if not _is_missing(error):
         item["std_error"] = part("std_error", _std_error, error, decimal)
     if columns.metrics:
-        told = [name for name in columns.metrics if not is_partial or f"metrics.{name}" in filled]
-        item["metrics"] = {name: part(name, number, row.cells.get(columns.metrics[name]), decimal) for name in told}
+        named = [name for name in columns.metrics if not is_partial or f"metrics.{name}" in filled]
+        item["metrics"] = {name: part(name, number, row.cells.get(columns.metrics[name]), decimal) for name in named}
         given_errors = {name: plain(row.cells.get(column)) for name, column in columns.std_errors.items()}
         known = {name: error for name, error in given_errors.items() if not _is_missing(error)}
         item["std_errors"] = {name: part(name, _std_error, error, decimal) for name, error in known.items()}
@@ -251,7 +251,7 @@ def result_of_row(
     return {**item, **({"partial": True} if is_partial else {})}, errors
 
 
-def _told(row: Row, columns: Columns, name: str) -> Any:
+def _cell(row: Row, columns: Columns, name: str) -> Any:
     """Return the cell of a column with this name or its title, unless that is the column of a parameter."""
     known = (each for each in (name, TITLES[name]) if each in row.cells)
     return next((row.cells[each] for each in known if each not in columns.parameters.values()), None)
@@ -259,7 +259,7 @@ def _told(row: Row, columns: Columns, name: str) -> Any:
 
 def _reason(row: Row, columns: Columns) -> dict[str, str]:
     """Return the reason of a failure, if the row has one."""
-    cell = plain(_told(row, columns, REASON))
+    cell = plain(_cell(row, columns, REASON))
     return {} if _is_missing(cell) else {"reason": str(cell)}
 
 

@@ -1,4 +1,5 @@
-"""Define-by-run on an event loop: each call of the objective has a thread, whose calls the loop performs."""
+"""Define-by-run on an event loop: each call of the objective runs in its own thread, and the loop sends its
+requests."""
 
 import asyncio
 import contextvars
@@ -47,7 +48,7 @@ class AsyncAsking:
 
 
 class _StudyInThread(Study):
-    """A study for a thread, whose calls the event loop performs."""
+    """A study for use in a thread; the event loop sends its requests."""
 
     def __init__(self, transport: "_InThread", calls: StudyCalls) -> None:
         self.id = calls.id
@@ -73,20 +74,20 @@ async def in_a_thread(function: Callable[[], T]) -> T:
 
     def call() -> None:
         try:
-            told = partial(_set, done, function())
-        except StopIteration as error:  # a future cannot have it as its exception
-            told = partial(_fail, done, RuntimeError(f"the function raised StopIteration: {error}"))
+            settle = partial(_set, done, function())
+        except StopIteration as error:  # a future cannot have StopIteration as its exception
+            settle = partial(_fail, done, RuntimeError(f"the function raised StopIteration: {error}"))
         except BaseException as error:
-            told = partial(_fail, done, error)
+            settle = partial(_fail, done, error)
         with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(told)
+            loop.call_soon_threadsafe(settle)
 
     threading.Thread(target=contextvars.copy_context().run, args=(call,), daemon=True).start()
     return await done
 
 
 def _set(done: "asyncio.Future[T]", result: T) -> None:
-    if not done.done():  # cancelled
+    if not done.done():  # otherwise it was cancelled
         done.set_result(result)
 
 

@@ -35,7 +35,7 @@ async def run(study: AsyncStudy, function: AsyncObjective, options: Options) -> 
     ):
         state = RunState(study.id, options, shown, over)
         io = _IO(study, evaluation, state, over)
-        with stoppable(state):  # the tasks inherit it
+        with stoppable(state):  # the tasks inherit the context variable
             try:
                 async with asyncio.TaskGroup() as tasks:
                     for _ in range(options.workers):
@@ -88,7 +88,7 @@ class _IO:
                 leased = AsyncLeasedTrial(self._study, self._spare.pop())
                 self._state.took(leased)
                 return leased
-        finally:  # without an await in between: the next task to ask would lease a trial for this one, too
+        finally:  # before any await: otherwise, the next task to ask would lease a trial for this one, too
             self._idle -= 1
 
     async def _ask(self, wait: float) -> None:
@@ -136,7 +136,7 @@ class _IO:
                 "Study.run() of Client for a blocking function"
             )
         try:
-            return self._evaluation.result(await _own(returned), trial, begun)
+            return self._evaluation.result(await _await_program(returned), trial, begun)
         except Exception as error:
             return self._evaluation.outcome_of(trial, error)
 
@@ -157,7 +157,7 @@ class _IO:
             for callback in self._state.options.callbacks:
                 called = callback(self._study, trial)
                 if inspect.isawaitable(called):
-                    await _own(called)
+                    await _await_program(called)
 
     async def active(self) -> list[Trial]:
         return [trial async for trial in self._study.trials("active")]
@@ -167,7 +167,7 @@ class _IO:
             await asyncio.wait_for(self._over.wait(), seconds)
 
 
-async def _own(awaitable: Awaitable[T]) -> T:
+async def _await_program(awaitable: Awaitable[T]) -> T:
     """Await an awaitable of the program.
 
     Raises:

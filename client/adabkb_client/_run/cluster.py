@@ -31,7 +31,7 @@ class StallDetector:
     def __init__(self) -> None:
         self._under_way: set[Hashable] = set()
         self._since = monotonic()
-        self._told = False
+        self._has_warned = False
         self._lock = threading.Lock()
 
     def note(self, task: Hashable, *, is_evaluated: bool) -> None:
@@ -39,7 +39,7 @@ class StallDetector:
         with self._lock:
             if is_evaluated:
                 self._under_way.add(task)
-                self._told = False
+                self._has_warned = False
             elif task in self._under_way:
                 self._under_way.discard(task)
                 self._since = monotonic()
@@ -52,9 +52,9 @@ class StallDetector:
         """
         with self._lock:
             seconds = monotonic() - max(self._since, submitted)
-            if self._told or self._under_way or seconds < STALL_SECONDS:
+            if self._has_warned or self._under_way or seconds < STALL_SECONDS:
                 return None
-            self._told = True
+            self._has_warned = True
             return seconds
 
 
@@ -103,7 +103,7 @@ class Cluster(ABC):
             task = self._submit(sent)
             self._tasks.add(task)
         try:
-            pickled = self._awaited(task, trial, is_over)
+            pickled = self._wait_for_reply(task, trial, is_over)
             reply: Reply = None if pickled is None else self._pickler.loads(pickled)
         except Exception as error:  # an error of the cluster; those of the function are replies
             if self._cancelled:
@@ -115,7 +115,7 @@ class Cluster(ABC):
             self._stall.note(task, is_evaluated=False)
         return trial.release() if reply is None else result_in(reply, trial)
 
-    def _awaited(self, task: Any, trial: Leased, is_over: Callable[[], bool]) -> bytes | None:
+    def _wait_for_reply(self, task: Any, trial: Leased, is_over: Callable[[], bool]) -> bytes | None:
         """Wait for the pickled reply; None if the run is over before the evaluation has begun."""
         submitted = monotonic()
         while (pickled := self._reply(task, LOOK_EVERY)) is None:
@@ -124,13 +124,13 @@ class Cluster(ABC):
             if is_evaluated:
                 continue
             if seconds := self._stall.due(submitted):
-                self._tell(trial, seconds)
+                self._warn(trial, seconds)
             if is_over():
                 self._stop(task)
                 return None
         return pickled
 
-    def _tell(self, trial: Leased, seconds: float) -> None:
+    def _warn(self, trial: Leased, seconds: float) -> None:
         log.warning(
             "trial %d waits for %s, which has evaluated no trial of this run for %.0f s. One evaluation needs %s. %s. "
             "The lease is renewed, and the run continues when a worker is free. The run's timeout limits the wait.",
@@ -176,7 +176,7 @@ class Cluster(ABC):
         """End the evaluation at once."""
 
 
-def evaluated(function: bytes, trial: bytes, pickler: ModuleType) -> bytes:
+def evaluate_pickled(function: bytes, trial: bytes, pickler: ModuleType) -> bytes:
     """Evaluate a trial in a process of the cluster, and return the pickled reply."""
     try:
         evaluation, leased = pickler.loads(function), pickler.loads(trial)
@@ -220,7 +220,7 @@ class _Ray(Cluster):
         self._stored = ray.put(self._function)
         # The server issues a lost trial again, so Ray must not retry it.
         self._remote: Any = ray.remote(**{"max_retries": 0, **resources, "num_returns": "streaming"})(
-            begun_and_evaluated
+            evaluate_in_stream
         )
 
     def close(self) -> None:
@@ -242,12 +242,12 @@ class _Ray(Cluster):
 
     def _described(self) -> str:
         free = self._ray.available_resources()
-        told = [
+        shares = [
             f"{free.get(name, 0):g} of {has:g} {name}"
             for name, has in sorted(self._ray.cluster_resources().items())
             if not name.startswith(("node:", "memory", "object_store_memory"))
         ]
-        return f"Free in the cluster: {', '.join(told) or 'nothing'}"
+        return f"Free in the cluster: {', '.join(shares) or 'nothing'}"
 
     def _stop(self, task: _RayTask) -> None:
         self._ray.cancel(task.stream, force=True)
@@ -280,7 +280,9 @@ class _Dask(Cluster):
             self._own.close()
 
     def _submit(self, trial: bytes) -> Any:
-        return self._client.submit(evaluated, self._function, trial, self._pickler, pure=False, **self._resources)
+        return self._client.submit(
+            evaluate_pickled, self._function, trial, self._pickler, pure=False, **self._resources
+        )
 
     def _reply(self, task: Any, seconds: float) -> bytes | None:
         try:
@@ -307,7 +309,7 @@ class _Dask(Cluster):
 CLUSTERS: Mapping[str, Callable[[Evaluation, Mapping[str, Any]], Cluster]] = {"ray": _Ray, "dask": _Dask}
 
 
-def connected(engine: str, evaluation: Evaluation, resources: Mapping[str, Any]) -> Cluster:
+def connect(engine: str, evaluation: Evaluation, resources: Mapping[str, Any]) -> Cluster:
     """Return the cluster that an engine finds.
 
     Raises:
@@ -323,7 +325,7 @@ def connected(engine: str, evaluation: Evaluation, resources: Mapping[str, Any])
         ) from error
 
 
-def begun_and_evaluated(function: bytes, trial: bytes, pickler: ModuleType) -> Iterator[bytes | None]:
+def evaluate_in_stream(function: bytes, trial: bytes, pickler: ModuleType) -> Iterator[bytes | None]:
     """Yield None at once, and the pickled reply at the end of the evaluation."""
     yield None
-    yield evaluated(function, trial, pickler)
+    yield evaluate_pickled(function, trial, pickler)

@@ -30,7 +30,7 @@ _editing = threading.Lock()
 """Held while a thread of this process reads the space and edits it."""
 
 Objective = Callable[["AskingTrial"], Any]
-"""A function that requests its parameters from a trial, and returns what a function of ``Study.run`` returns."""
+"""A function that requests its parameters from a trial, and returns what a function passed to ``Study.run`` returns."""
 
 
 class FirstParameter(BaseException):
@@ -146,13 +146,13 @@ class Space:
     independent: set[str] = field(default_factory=set)
     """Parameters that some trial did not request, and for which no condition was found. They are not examined again."""
 
-    def value(self, leased: LeasedTrial, asked: Mapping[str, Any], name: str, parameter: Parameter) -> Any:
+    def value(self, leased: LeasedTrial, requested: Mapping[str, Any], name: str, parameter: Parameter) -> Any:
         """Return the value of a parameter in a trial. If the trial has none, or the parameter's condition does not hold
         in it, edit the space.
 
         Args:
             leased: the trial.
-            asked: the parameters that the trial has requested so far.
+            requested: the parameters that the trial has requested so far.
             name: the name of the parameter.
             parameter: its declaration.
 
@@ -164,40 +164,46 @@ class Space:
             known = self._known(name)
             if known is not None:
                 _check(name, parameter, known)
-            if name in leased.parameters and (known is None or not _widened(known, asked)):
+            if name in leased.parameters and (known is None or not _widened(known, requested)):
                 return leased.parameters[name]
             self.info = self.study.info()
             known = self._known(name)
             default = leased.parameters.get(name, self.info.defaults.get(name, _middle(parameter)))
             if known is None:
-                when = self._when(leased, asked, lacking=None)
+                when = self._when(leased, requested, lacking=None)
                 self._edit({**to_wire({name: parameter})[0], **({"when": when} if when else {})}, {name: default})
             else:
                 _check(name, parameter, known)
-                if when := _widened(known, asked):
+                if when := _widened(known, requested):
                     self._edit({**known, "when": when}, {name: default})
             return default
 
-    def evaluated(self, leased: LeasedTrial, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def evaluated(self, leased: LeasedTrial, requested: Mapping[str, Any]) -> dict[str, Any]:
         """Return the point that a trial has evaluated: the parameters that it requested, and the other active ones.
         First add a condition to each active parameter that it did not request, if one is found."""
         with _editing:
-            if next(self._unasked(asked), None) is not None:
+            if next(self._unrequested(requested), None) is not None:
                 self.info = self.study.info()
-                for known in list(self._unasked(asked)):
-                    when = self._when(leased, asked, lacking=known["name"])
+                for known in list(self._unrequested(requested)):
+                    when = self._when(leased, requested, lacking=known["name"])
                     if when is None:
                         self.independent.add(known["name"])
                     else:
                         self._edit({**known, "when": when}, {})
             assert self.info is not None, "the trial has requested a parameter"
-            active = {each["name"] for each in self.info.parameters if _is_active(each, asked)}
-        return {name: value for name, value in {**leased.parameters, **asked}.items() if name in {*asked, *active}}
+            active = {each["name"] for each in self.info.parameters if _is_active(each, requested)}
+        return {
+            name: value for name, value in {**leased.parameters, **requested}.items() if name in {*requested, *active}
+        }
 
-    def _unasked(self, asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def _unrequested(self, requested: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield the parameters that are active in a trial although it did not request them."""
         for each in () if self.info is None else self.info.parameters:
-            if _is_active(each, asked) and each["kind"] != "fixed" and each["name"] not in {*asked, *self.independent}:
+            if (
+                _is_active(each, requested)
+                and each["kind"] != "fixed"
+                and each["name"] not in {*requested, *self.independent}
+            ):
                 yield dict(each)
 
     def _known(self, name: str) -> dict[str, Any] | None:
@@ -206,21 +212,21 @@ class Space:
         return next((dict(each) for each in self.info.parameters if each["name"] == name), None)
 
     def _when(
-        self, leased: LeasedTrial, asked: Mapping[str, Any], *, lacking: str | None
+        self, leased: LeasedTrial, requested: Mapping[str, Any], *, lacking: str | None
     ) -> dict[str, list[Any]] | None:
         """Return the condition that separates this trial from the others; None if no parameter does.
 
         Args:
             leased: the trial.
-            asked: the parameters that it has requested.
+            requested: the parameters that it has requested.
             lacking: a parameter that this trial did not request; None for a new one, which only this trial requests.
         """
         others = [each.parameters for each in self.study.observations() if each.trial != leased.number]
         known = {} if lacking is None else self._known(lacking) or {}
         # The result of a trial that did not request the parameter may contain the default.
         unknown = self.info.defaults.get(lacking) if self.info is not None and lacking is not None else None
-        for parent in self._parents(asked):
-            name, value = parent["name"], asked[parent["name"]]
+        for parent in self._parents(requested):
+            name, value = parent["name"], requested[parent["name"]]
             points = [each for each in others if name in each]
             if lacking is None:
                 if others and not _holds((each[name] for each in points), value):
@@ -231,10 +237,10 @@ class Space:
                     return {name: left}
         return None
 
-    def _parents(self, asked: Iterable[str]) -> list[dict[str, Any]]:
+    def _parents(self, requested: Iterable[str]) -> list[dict[str, Any]]:
         """Return the parameters that can be parents of a condition: choices, then integers with few values, each most
         recently requested first."""
-        names = list(asked)[::-1]
+        names = list(requested)[::-1]
         found = [each for each in map(self._known, names) if each is not None and _values(each)]
         return sorted(found, key=lambda each: each["kind"] == "int")
 
@@ -285,8 +291,8 @@ def first_parameter(objective: Objective) -> dict[str, Parameter]:
     )
 
 
-def _check(name: str, asked: Parameter, known: Mapping[str, Any]) -> None:
-    declared = to_wire({name: asked})[0]
+def _check(name: str, requested: Parameter, known: Mapping[str, Any]) -> None:
+    declared = to_wire({name: requested})[0]
     if known["kind"] not in (declared["kind"], "ordinal", "bool"):
         fits = known["kind"] == "fixed"
     elif declared["kind"] == "categorical":
@@ -298,9 +304,10 @@ def _check(name: str, asked: Parameter, known: Mapping[str, Any]) -> None:
         )
     if not fits:
         raise ValueError(
-            f"trial.suggest_...({name!r}): the objective requests {asked!r}, but the study has {_described(known)}. "
-            f"If the range has changed permanently, edit it: study.update(parameters={{{name!r}: {asked!r}}}); if it "
-            "changes from trial to trial, give each range its own name."
+            f"trial.suggest_...({name!r}): the objective requests {requested!r}, but the study has "
+            f"{_described(known)}. "
+            f"If the range has changed permanently, edit it: study.update(parameters={{{name!r}: {requested!r}}}). "
+            "If it changes from trial to trial, give each range its own name."
         )
 
 
@@ -341,20 +348,23 @@ def _values(parameter: Mapping[str, Any]) -> list[Any]:
             return []
 
 
-def _widened(known: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, list[Any]] | None:
+def _widened(known: Mapping[str, Any], requested: Mapping[str, Any]) -> dict[str, list[Any]] | None:
     """Return a condition that also holds in this trial; None if it already holds, or depends on unrequested
     parameters."""
     before: Mapping[str, list[Any]] = known.get("when") or {}
-    if any(name not in asked for name in before):
+    if any(name not in requested for name in before):
         return None
-    after = {name: values if _holds(values, asked[name]) else [*values, asked[name]] for name, values in before.items()}
+    after = {
+        name: values if _holds(values, requested[name]) else [*values, requested[name]]
+        for name, values in before.items()
+    }
     return after if after != before else None
 
 
-def _is_active(known: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+def _is_active(known: Mapping[str, Any], requested: Mapping[str, Any]) -> bool:
     """Return whether the conditions of a parameter hold in a trial."""
     conditions: Mapping[str, list[Any]] = known.get("when") or {}
-    return all(name in asked and _holds(values, asked[name]) for name, values in conditions.items())
+    return all(name in requested and _holds(values, requested[name]) for name, values in conditions.items())
 
 
 def _holds(values: Iterable[Any], value: Any) -> bool:

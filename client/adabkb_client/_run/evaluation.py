@@ -19,10 +19,10 @@ EXAMPLE_VALUE = 0.1
 
 
 class Result(NamedTuple):
-    """A value and, if known, its standard error, and metrics, if the study has any. Several objectives are metrics;
-    then the value is None. A partial result lacks numbers that are measured later. ``seconds`` is the duration of the
-    evaluation, measured by the function or else by this client. ``parameters`` are the context parameters that are
-    measured with the result."""
+    """The result of an evaluation. With several objectives, these are among the metrics, and ``value`` is None.
+    ``partial``: whether numbers are missing, which will be measured later. ``seconds``: the duration of the evaluation,
+    measured by the function or else by this client. ``parameters``: the context parameters that are measured with the
+    result."""
 
     value: float | None = None
     std_error: float | None = None
@@ -75,11 +75,11 @@ class Expected:
 
     def mistake_of(self, result: Result) -> str | None:
         """Return the error of a result, as the rest of a sentence after "it" or "which"; None if it is valid."""
-        told = result.metrics or {}
+        given = result.metrics or {}
         needed = self.needed if result.partial else self.metrics
-        missing = [name for name in needed if name not in told and name not in self.optional]
-        unknown = [name for name in (*told, *(result.std_errors or ())) if name not in self.metrics]
-        if self.has_value and result.value is None and not (result.partial and told):
+        missing = [name for name in needed if name not in given and name not in self.optional]
+        unknown = [name for name in (*given, *(result.std_errors or ())) if name not in self.metrics]
+        if self.has_value and result.value is None and not (result.partial and given):
             return "has no value"
         if not self.has_value and result.value is not None:
             return f"has a value, but {self.of} has several objectives, which are metrics"
@@ -206,7 +206,7 @@ class Evaluation:
 
     def result(self, returned: Any, trial: Leased, begun: float) -> Result | Answer:
         """Convert the function's return value to a result of an evaluation that began at ``begun``, by the monotonic
-        clock. Raises as above."""
+        clock. Raises as ``__call__``."""
         if trial.outcome is not None and (returned is None or trial.should_stop):
             return rest_of(returned, trial.outcome.trial) or trial.outcome
         result = self.result_of(returned)
@@ -223,7 +223,7 @@ class Evaluation:
         return trial.outcome
 
     def result_of(self, returned: Any) -> Result:
-        """Convert the function's return value to a result, independent of the trial. Raises as above."""
+        """Convert the function's return value to a result, independent of the trial. Raises as ``__call__``."""
         try:
             return as_result(returned, self.expected)
         except WrongResult as wrong:
@@ -255,7 +255,7 @@ class Evaluation:
                 given += f" (without {', '.join(conditional)} where they are inactive, so these need defaults)"
             other = "leave out pass_trial" if self.pass_trial else "use pass_trial=True"
             called = "the parameters" if self.pass_trial else "the trial"
-            remedy = f"change the signature, or {other} to have it called with {called}"
+            remedy = f"change the signature, or {other} so that it is called with {called}"
             if self._is_for_optuna():
                 remedy = for_optuna()
             raise WrongFunction(

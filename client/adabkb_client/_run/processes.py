@@ -27,7 +27,7 @@ CLOSE_SECONDS = 5.0
 """Seconds within which a process must exit before it is killed."""
 
 KILLED = "was ended by SIGKILL"
-"""The end of a process that the system or a user has killed."""
+"""What ``_end`` returns for a process that the system or a user has killed."""
 
 _spawn = multiprocessing.get_context("spawn")  # a fork would copy locks held by other threads
 
@@ -119,7 +119,7 @@ class WorkerProcess:
             self._pipe, theirs = _spawn.Pipe()
             # Not a daemon, because daemons may not start processes.
             self._process: SpawnProcess = _spawn.Process(target=_work, args=(theirs, self._task), daemon=False)
-            with _seeing(self._gpu):
+            with _only_device(self._gpu):
                 self._process.start()
         theirs.close()
         try:
@@ -148,9 +148,9 @@ class WorkerProcess:
 
 
 @contextmanager
-def _seeing(gpu: str | None) -> Iterator[None]:
-    """Processes started inside the block see only one device. They inherit the variable, since a process imports the
-    program before it runs any code of this package."""
+def _only_device(gpu: str | None) -> Iterator[None]:
+    """Let processes that are started inside the block see only this device. It is set by an environment variable, since
+    a new process imports the program before it runs any code of this package."""
     if gpu is None:
         yield
         return
@@ -171,7 +171,7 @@ def _work(pipe: Connection, task: bytes) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # the run also receives them, and then ends this process
         signal.signal(number, lambda *_: None)
     if hasattr(os, "register_at_fork"):  # not on Windows
-        os.register_at_fork(after_in_child=_heed_signals)
+        os.register_at_fork(after_in_child=_restore_signal_handlers)
     threading.Thread(target=_end_with_the_run, daemon=True).start()
     try:
         evaluation, study = _loaded(task)
@@ -187,7 +187,7 @@ def _work(pipe: Connection, task: bytes) -> None:
         pipe.send(reply_to(evaluation, LeasedTrial(study, trial)))
 
 
-def _heed_signals() -> None:
+def _restore_signal_handlers() -> None:
     """Restore default signal handlers in a process that the function has forked, so that pools can end it with
     SIGTERM."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -204,7 +204,7 @@ def _end_with_the_run() -> None:
 
 def _loaded(task: bytes) -> tuple[Evaluation, Study]:
     try:
-        evaluation, study = pickle.loads(task)  # noqa: S301 (of the parent process, by a pipe)
+        evaluation, study = pickle.loads(task)  # noqa: S301 (from the parent process, through a pipe)
     except Exception as error:
         raise WrongFunction(
             f"a worker process cannot load the function ({type(error).__name__}: {error}). Define it at the top level "

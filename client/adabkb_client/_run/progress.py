@@ -49,7 +49,7 @@ class Progress:
     def __init__(self, name: str, budget: int | None, study_progress: StudyProgress, *, visible: bool) -> None:
         self._budget = budget
         self._visible = visible
-        self._said: frozenset[object] = frozenset()
+        self._shown: frozenset[object] = frozenset()
         self._looked = -LOOK_EVERY
         self._looking = threading.Lock()
         self._open = ExitStack()
@@ -83,10 +83,10 @@ class Progress:
         self.show(study_progress)
         total = "finished" if self._budget is None else f"of {self._budget}"
         if value is None:
-            told = ", ".join(f"{name} {figure(each)}" for name, each in (metrics or {}).items())
+            result = ", ".join(f"{name} {figure(each)}" for name, each in (metrics or {}).items())
         else:
-            told = f"{figure(value)}, best {_best(study_progress)}"
-        log.info("trial %d: %s, %d %s", number, told, study_progress.finished, total)
+            result = f"{figure(value)}, best {_best(study_progress)}"
+        log.info("trial %d: %s, %d %s", number, result, study_progress.finished, total)
 
     def is_due(self) -> bool:
         """Whether it is time to check again why the run waits. It is True for only one of several threads."""
@@ -100,13 +100,13 @@ class Progress:
         """Print the reason why the run waits, once: the study is paused, or trials are active outside this run."""
         is_paused = none.reason == "paused"
         reason = frozenset(["paused"]) if is_paused else frozenset((trial.number, trial.attempt) for trial in active)
-        if reason - self._said:
-            said = f"waiting: {none}" if is_paused else _holders(active)
+        if reason - self._shown:
+            message = f"waiting: {none}" if is_paused else _holders(active)
             if self._bar.disable or log.hasHandlers():
-                log.log(logging.WARNING if is_paused else logging.INFO, said)
+                log.log(logging.WARNING if is_paused else logging.INFO, message)
             else:  # a bar is shown instead of the log
-                self._bar.write(said, file=sys.stderr)
-        self._said = reason
+                self._bar.write(message, file=sys.stderr)
+        self._shown = reason
 
 
 def _holders(active: Sequence[Trial]) -> str:
@@ -116,7 +116,7 @@ def _holders(active: Sequence[Trial]) -> str:
         for trial in active
         if trial.leased_until
     ]
-    return f"waiting for {', '.join(held)}; study.release(number) releases a trial that nobody evaluates"
+    return f"waiting for {', '.join(held)}; study.release(number) releases a trial that is not being evaluated"
 
 
 def _best(study_progress: StudyProgress) -> str:

@@ -29,7 +29,7 @@ log = logging.getLogger("adabkb_client")
 DEFAULT_PAUSE = 1.0
 """Default number of seconds until the next request for a trial."""
 TOGETHER = 8
-"""The maximum number of trials for which the idle workers of a run ask together. The server prefetches as many."""
+"""The maximum number of trials in one request for the idle workers of a run. The server prefetches as many."""
 FINISHED = ("completed", "failed", "stopped")
 
 
@@ -91,15 +91,15 @@ class RunState:
         return True
 
     def count_for(self, idle: int) -> int:
-        """Return for how many trials to ask if ``idle`` workers have no trial. If the context may change, ask for one
-        trial at a time, each with the context of that moment."""
+        """Return how many trials to request if ``idle`` workers have no trial. If the context may change, request one
+        trial at a time, each with the current context."""
         left = idle if self.options.n_trials is None else self.options.n_trials - self._taken
         return 1 if callable(self.options.context) else min(idle, left, self._together)
 
     def received(self, trials: Sequence[Trial]) -> None:
-        """Adapt the number of trials that workers ask for together: the model decides on as many as it can in the time
-        of a request, and the other points are quasi-random. If there are quasi-random ones, ask for half as many next
-        time, otherwise for twice as many, up to ``TOGETHER``."""
+        """Adapt the number of trials per request: the model chooses as many points as it can in the time of a request,
+        and the others are quasi-random. If there are quasi-random ones, request half as many trials next time,
+        otherwise twice as many, up to ``TOGETHER``."""
         is_late = any(trial.origin == "fallback" for trial in trials)
         self._together = max(self._together // 2, 1) if is_late else min(2 * self._together, TOGETHER)
 
@@ -111,7 +111,7 @@ class RunState:
             self._under_way.add((trial.number, trial.trial.attempt))
 
     def leave(self, trial: Leased) -> None:
-        """Note that this run no longer evaluates a trial."""
+        """Record that this run no longer evaluates a trial."""
         with self._lock:
             self._under_way.discard((trial.number, trial.trial.attempt))
 
@@ -205,7 +205,7 @@ class RunState:
             raise error  # the server failed, not this evaluation
         if self.is_mistake(error):
             error.add_note(
-                f"trial {trial.number} of study {self._study_id!r} was stopped before by its early stopping"
+                f"trial {trial.number} of study {self._study_id!r} had been stopped by early stopping"
                 if trial.should_stop
                 else f"trial {trial.number} of study {self._study_id!r} was released, not failed, so it does not count "
                 "towards the budget"

@@ -18,7 +18,7 @@ WAIT_SECONDS = 5.0
 """Seconds for which the server may wait for a trial. A thread that waits for the answer cannot be interrupted, so the
 end of a run, as by Ctrl-C, takes at most this long."""
 NO_POINT = ("fixed_exhausted", "no_plate_left")
-"""Reasons for which the study issues no point with the values of ``fixed`` and ``context`` any more."""
+"""Reasons for which the study issues no more points with the values of ``fixed`` and ``context``."""
 
 T = TypeVar("T")
 L = TypeVar("L", bound=Leased)
@@ -80,8 +80,9 @@ async def work(state: RunState, io: WorkerIO[L]) -> None:
 
 
 async def _wait(state: RunState, io: WorkerIO[L], none: NoTrialAvailable, *, has_waited: bool) -> None:
-    """Wait until the next request for a trial. If the last one allowed the server to wait, this takes as long as the
-    answer says: 0 s if it did wait. Otherwise request at once, and let the server wait."""
+    """Wait before the next request for a trial. If the server was allowed to wait for a trial, wait as long as its
+    answer says, which is 0 s if it did wait. Otherwise do not wait here, since the server may do so in the next
+    request."""
     seconds = state.pause(none)
     if state.progress.is_due():
         state.progress.waiting(none, [] if none.reason == "paused" else await _held_elsewhere(state, io))

@@ -9,7 +9,7 @@ from functools import partial
 from time import monotonic
 
 from adabkb_client._records import Answer, RunReport, StudyInfo, Trial
-from adabkb_client._run.cluster import Cluster, connected
+from adabkb_client._run.cluster import Cluster, connect
 from adabkb_client._run.evaluation import Evaluation, Expected, Result, names_at_trial
 from adabkb_client._run.options import Options
 from adabkb_client._run.processes import WorkerProcess
@@ -36,7 +36,7 @@ def run(study: Study, function: Objective, options: Options) -> RunReport:
     evaluation.check(names_at_trial(info), conditional)
     if options.engine is None:
         return _run(study, evaluation, options, info)
-    cluster = connected(options.engine, evaluation, options.resources or {})
+    cluster = connect(options.engine, evaluation, options.resources or {})
     try:
         return _run(study, cluster, options, info)
     finally:
@@ -146,7 +146,7 @@ class _Crew:
                 trial = self._spare.pop()
                 self.state.took(trial)
                 return trial
-            finally:  # while the lock is held: the next thread to ask would lease a trial for this one, too
+            finally:  # while the lock is held: otherwise, the next thread to ask would lease a trial for this one, too
                 with self._lock:
                     self._idle -= 1
 
@@ -184,7 +184,7 @@ class _Crew:
                 self._release(trial)
 
     def forget(self, trial: LeasedTrial) -> None:
-        """Note that the outcome of a trial was reported."""
+        """Record that the outcome of a trial was reported."""
         with self._lock:
             self._leased.discard(trial)
             self._lock.notify_all()
@@ -193,9 +193,9 @@ class _Crew:
         """Release all trials.
 
         A function in a thread cannot be interrupted; if it still returns a result, the result is stored. Worker
-        processes are killed, and evaluations on a cluster are cancelled. An outcome that is being sent is awaited. So
-        is the answer to a request for a trial, which the server may be issuing: without the answer, the trial would
-        stay leased.
+        processes are killed, and evaluations on a cluster are cancelled. Outcomes that
+        are being sent are awaited, and so is the answer to a request for trials: otherwise, a trial that the server
+        issues at this moment would stay leased.
         """
         self._abandoned = True
         self.over.set()

@@ -400,12 +400,12 @@ def assessment(found: Assessment) -> AssessmentAnswer:
 def why(found: Trial, decision: Mapping[str, Any] | None) -> WhyAnswer:
     """Return why a trial was suggested."""
     by_user = "A user reported that this point failed." if found.origin == "own" else "A user queued this point."
-    told = decision or {"in_words": by_user}
+    facts = decision or {"in_words": by_user}
     answer: WhyAnswer = some(
         trial=trial(found),
-        why=told["in_words"],
-        results_used=told.get("results"),
-        expected_improvement=told.get("gain"),
+        why=facts["in_words"],
+        results_used=facts.get("results"),
+        expected_improvement=facts.get("gain"),
     )
     return answer
 
@@ -432,12 +432,12 @@ def _waiting_for(study: StudySummary) -> str:
     active = study.counts.active
     awaited = f"the results of {active} active trial{'s' if active != 1 else ''}"
     if study.state == "complete":
-        return "nothing, it is complete"
+        return "nothing: the study is complete"
     if study.state == "paused":
         remedy = " when the cause of the failures, in trials(state='failed'), is removed"
         return f"a call of resume{remedy if study.reason == 'failures' else ''}"
     if study.reason is not None and active:
-        return f"{awaited}; it issues no other trial ({study.reason})"
+        return f"{awaited}; the study issues no other trial ({study.reason})"
     return awaited if active else "a call of suggest"
 
 

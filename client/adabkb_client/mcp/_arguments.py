@@ -23,7 +23,7 @@ MAX_KEY_LENGTH = 200
 """The maximum length in characters. The server accepts 255, of which ``_keys.py`` needs a few."""
 
 
-def _told_once(message: LiteralString) -> WrapValidator:
+def _with_one_error(message: LiteralString) -> WrapValidator:
     """Replace the errors of all members of a union by one error."""
 
     def check(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
@@ -41,7 +41,7 @@ SCALARS = [{"type": name} for name in ("number", "string", "boolean", "null")]
 Value = Annotated[
     Scalar | list[Scalar],
     Field(union_mode="smart"),
-    _told_once("must be a number, a text, true, false, null, or a list of these; numbers must be finite"),
+    _with_one_error("must be a number, a text, true, false, null, or a list of these; numbers must be finite"),
     WithJsonSchema({"anyOf": [*SCALARS, {"type": "array", "items": {"anyOf": SCALARS}}]}),  # short, as it occurs often
 ]
 Point = dict[str, Value]
@@ -334,14 +334,15 @@ class PlateBudget(Part):
 
 
 class CostBudget(Part):
-    """A budget in the units of the cost, for a study with cost: no trial is issued after the results have cost this."""
+    """A budget in the units of the cost, for a study with cost: no trial is issued once the results have cost this
+    much."""
 
     cost: Positive
 
 
 Budget = Annotated[
     Count | PlateBudget | CostBudget,
-    _told_once('must be a number of trials, or {"plates": 3}, or {"cost": 12.5}, above 0'),
+    _with_one_error('must be a number of trials, or {"plates": 3}, or {"cost": 12.5}, above 0'),
 ]
 
 

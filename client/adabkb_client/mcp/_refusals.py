@@ -132,8 +132,8 @@ def _sentence(field_error: Mapping[str, Any], required: Collection[str]) -> str:
     if field_error["type"] not in kinds and field_error["input"] is None:
         name, *within = field_error["loc"]
         return "must not be null" if within or name in required else "must not be null; leave it out"
-    told = str(kinds.get(field_error["type"], field_error["msg"]))
-    return told.replace("Input should", "must").replace("must match pattern", "must match the pattern")
+    sentence = str(kinds.get(field_error["type"], field_error["msg"]))
+    return sentence.replace("Input should", "must").replace("must match pattern", "must match the pattern")
 
 
 def _listed(field_errors: Sequence[str], head: str) -> str:

@@ -35,8 +35,8 @@ class Exact(BaseModel):
 
 
 class Short(GenerateJsonSchema):
-    """Generates schemas without titles, which would only repeat the names of fields for the agent, and without null as
-    a default, since an optional argument can be left out."""
+    """Generates schemas without titles, which would only repeat the names of fields, and without null as a default,
+    since an optional argument can be left out."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 (pydantic's)
         """Return False, so that no field has a title."""

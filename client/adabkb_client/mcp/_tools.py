@@ -137,8 +137,8 @@ Seconds = Annotated[
 Reason = Annotated[str, Field(max_length=1000, description="why, for people and for the log")]
 AnyContext = Context[Any, Any]
 KEPT: Any = None
-"""The default of arguments that change a setting. Null does not count as a value, since some agents give
-null for what they leave out."""
+"""The default of arguments that change a setting. An explicit null is refused, since some agents give null for
+arguments that they mean to leave out."""
 
 
 class Changing:
@@ -330,9 +330,9 @@ class Changing:
         key: Key = None,
     ) -> answers.InfoAnswer:
         """Change the mixtures, the prior, the baseline, the bounds of metrics, early stopping, noise_std, per_cost or
-        robust of a running study, and nothing else. Each argument replaces all former ones; what is left out stays. All
-        results stay; those outside changed mixtures no longer count. Change a belief only for a reason that the user
-        gave or that the results show."""
+        robust of a running study, and nothing else. Each argument replaces the former value of its setting; what is
+        left out stays. All results stay, but the model ignores those outside of changed mixtures. Change a belief only
+        for a reason that the user gave or that the results show."""
         changes: dict[str, Any] = {
             "mixtures": mixtures,
             "prior": prior,
@@ -523,8 +523,8 @@ class Changing:
     ) -> answers.ReportAnswer:
         """Report an intermediate value of a trial, such as the loss after an epoch. It renews the lease. If stop is
         true, end the evaluation; it then needs no result."""
-        told = report_of(step, value, cost, parameters)
-        found = await self._perform(StudyCalls(study).send_reports(trial, [told]), context, key)
+        sent = report_of(step, value, cost, parameters)
+        found = await self._perform(StudyCalls(study).send_reports(trial, [sent]), context, key)
         answer: answers.ReportAnswer = {"stop": found.stop, "trial": answers.trial(found.trial)}
         if found.reason is not None:
             answer["reason"] = found.reason

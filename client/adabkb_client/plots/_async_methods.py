@@ -1,4 +1,4 @@
-"""The methods of the asynchronous client that perform ``Figures``.
+"""The methods of the asynchronous client that perform the procedures of ``Figures``.
 
 Written by ``python -m tests.integration.client.methods``; change the procedures instead.
 """

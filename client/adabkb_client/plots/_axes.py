@@ -16,7 +16,7 @@ from adabkb_client._records import StudyInfo
 from adabkb_client._values import titled
 
 OBSERVED = "0.35"
-"""The color of results, a grey that is visible on any colormap."""
+"""The color of results, a gray that is visible on any colormap."""
 MAX_LABEL_LENGTH = 24
 """The maximum length of a label, in characters; longer ones are shortened."""
 
@@ -73,12 +73,12 @@ def label(value: object) -> str:
 
 NUMBERS = ("float", "int")
 MAX_TICKS = 12
-"""The maximum number of choices that are labelled along an axis."""
+"""The maximum number of choices that are labeled along an axis."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The scale of a parameter, from its declaration in wire form."""
+    """The scale of a parameter, from its declaration as JSON."""
 
     parameter: Mapping[str, Any]
 

@@ -59,8 +59,8 @@ def front(
         return saying(figure, f"Study {study_id} has no results yet.")
     figure = canvas(figure, 6.4, 4.4)
     axes = figure.add_subplot()
-    told = [each.metrics for each in observations if each.metrics is not None and each.counts]
-    points = [each for each in told if {across, up} <= each.keys()]
+    measured = [each.metrics for each in observations if each.metrics is not None and each.counts]
+    points = [each for each in measured if {across, up} <= each.keys()]
     dots(axes, [each[across] for each in points], [each[up] for each in points], "result")
     known = [each.metrics for each in found.model if {across, up} <= each.metrics.keys()]
     estimates = [(each[across], each[up]) for each in known]
@@ -244,7 +244,7 @@ def importance(study_id: str, found: Importance, figure: FigureBase | None) -> F
 
 
 Cell = Mapping[str, Any]
-"""A cell in wire form."""
+"""A cell as JSON: see ``PartitionCell``."""
 PRUNED: dict[str, Any] = {"facecolor": "0.9", "edgecolor": "0.7", "hatch": "//", "zorder": 0.5}
 
 

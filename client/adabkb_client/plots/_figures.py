@@ -98,7 +98,7 @@ class Figures:
         best = yield from self._study.recommendation()
         scales = yield from self._chosen(info, parameters, 2, best, metric=metric)
         if len(scales) < 2 and not parameters:
-            return saying(figure, f"Study {info.id} has no two parameters that vary.")
+            return saying(figure, f"Study {info.id} does not have two parameters that vary.")
         if len(scales) != 2:
             raise ValueError(
                 f"a contour needs two parameters that vary, not {len(scales)}; study.plot.slice() draws one"
@@ -160,7 +160,7 @@ class Figures:
         return leaves(info, scales, others, cells, through, is_recommended, figure)
 
     def _info_and_results(self, metric: str | None) -> Steps[tuple[StudyInfo, list[Observation]]]:
-        """Return the study and the results that count, with a metric in place of the value if given."""
+        """Return the study and the results that the model uses, with a metric in place of the value if given."""
         info = _as_one((yield from self._study.info()), metric)
         observations = yield from self._study.observations().all()
         return info, _valued([each for each in observations if each.counts], metric)
@@ -174,9 +174,8 @@ class Figures:
         *,
         metric: str | None,
     ) -> Steps[list[Scale]]:
-        """Return the parameters with these names. Without names, return those that vary and are not catalogues,
-        only the most important ones if there are more than ``most``, and only those active at the best point if it is
-        given."""
+        """Return the parameters with these names. Without names, return those that vary and are not catalogues: only
+        those active at the best point, if it is given, and only the ``most`` most important ones."""
         varying = {each["name"]: Scale(each) for each in info.parameters if each["kind"] not in ("fixed", "catalogue")}
         rows = {each["name"] for each in info.parameters if each["kind"] == "catalogue"}
         if drawn := rows.intersection(names):
@@ -206,8 +205,8 @@ def _nothing_yet(info: StudyInfo, metric: str | None, figure: FigureBase | None)
 
 
 def _as_one(info: StudyInfo, metric: str | None) -> StudyInfo:
-    """Return a study as if a metric were its only objective; without a metric, the study itself. A metric that is no
-    objective is minimized.
+    """Return a study as if a metric were its only objective; without a metric, the study itself. A metric that is
+    not an objective is minimized.
 
     Raises:
         ValueError: the study has several objectives and none is named, or it has no such metric.

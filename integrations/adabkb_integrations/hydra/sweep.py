@@ -78,11 +78,11 @@ class Sweep:
                 budget=sweeper.budget,
                 update=True,  # a sweep repeated with a larger budget continues
             )
-            while trials := self._leased(study):
+            while trials := self._lease_batch(study):
                 self._evaluate(trials)
             self._write_results(study, folder / RESULTS)
 
-    def _leased(self, study: Study) -> list[LeasedTrial]:
+    def _lease_batch(self, study: Study) -> list[LeasedTrial]:
         """Lease a batch of trials; none if the study is complete."""
         while True:
             try:
@@ -99,13 +99,13 @@ class Sweep:
     def _evaluate(self, trials: Sequence[LeasedTrial]) -> None:
         """Launch a batch and report its results. If anything ends the sweep meanwhile, release the trials."""
         try:
-            for trial, job in zip(trials, self._launched(trials), strict=True):
+            for trial, job in zip(trials, self._launch(trials), strict=True):
                 self._report(trial, job)
         finally:
             for trial in trials:
                 trial.close(SystemExit())  # releases trials without a result, as at the end of a program
 
-    def _launched(self, trials: Sequence[LeasedTrial]) -> Sequence[JobReturn]:
+    def _launch(self, trials: Sequence[LeasedTrial]) -> Sequence[JobReturn]:
         batch = [self._space.job(trial.parameters) for trial in trials]
         self._sweeper.validate_batch_is_legal(batch)
         assert self._sweeper.launcher is not None

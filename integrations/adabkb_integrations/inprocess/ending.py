@@ -44,10 +44,13 @@ def rules_of(
     if tolerance is not None:
         rules["tolerance"] = finite("tolerance", tolerance)
         if rules["tolerance"] < 0:
-            raise ValueError(f"tolerance must not be negative, as {rules['tolerance']} is")
+            raise ValueError(f"tolerance must be 0 or more, not {rules['tolerance']}")
     if rules and has_context:
         name = "stop" if stop else "tolerance"
-        raise ValueError(f"{name} cannot be combined with context parameters, whose results differ; use the budget")
+        raise ValueError(
+            f"{name} cannot be combined with context parameters, since results of different contexts cannot be "
+            "compared; use the budget"
+        )
     for name in rules.keys() & {"gap_share_below", "tolerance"}:
         if measured.has_several:
             raise ValueError(f"{name} cannot be combined with several objectives, which have no gap; use no_gain_for")

@@ -28,7 +28,7 @@ def restriction(domain: Domain, context: Mapping[str, Any] | None, fixed: Mappin
         if name in space.context:
             raise ValueError(f"fixed[{name!r}] is a context parameter; set it in context={{...}}")
     given = {**known, **domain.to_engine("fixed", fixed)}
-    # A parent that can have only one value has it.
+    # If the given values leave only one value for a parent parameter, it has this value.
     given |= {name: values[0] for name, values in space.activity.values_for(given) if len(values) == 1} | given
     for name, problem in space.problems(given, partial=True).items():
         raise ValueError(f"fixed[{name!r}] {problem}")

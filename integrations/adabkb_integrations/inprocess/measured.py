@@ -27,9 +27,9 @@ class Measurements:
     """The numbers of a result."""
 
     direction: Literal["minimize", "maximize"]
-    """That of the value, and of objectives without one of their own."""
+    """The direction of the value, and of objectives without their own."""
     metrics: tuple[Metric, ...]
-    """All metrics: several objectives come first."""
+    """All metrics; objectives, if there are several, come first."""
     cost: Literal["told", "measured"] | None
 
     @property
@@ -56,13 +56,13 @@ class Measurements:
         """Return the declared noise of the value, or of each objective.
 
         Raises:
-            ValueError: it is negative or not finite, or is given beside several objectives.
+            ValueError: it is negative or not finite, or there are several objectives, each of which has its own.
         """
         declared = noise_of("noise_std", noise_std)
         if not self.has_several:
             return (declared,)
         if declared is not None:
-            raise ValueError("noise_std belongs to each of several objectives; give it there")
+            raise ValueError("noise_std: with several objectives, give it with each of them, in objectives=[...]")
         return tuple(metric.noise_std for metric in self.metrics if metric.goal)
 
     def expected(self, of: str, in_context: tuple[str, ...] = ()) -> Expected:
@@ -140,16 +140,16 @@ def measurements(
     """Return what a search measures.
 
     Args:
-        direction: that of the search.
+        direction: the direction of the search.
         metrics: names of metrics to record.
         outcome_constraints: metrics with bounds.
         objectives: several objectives, each a name or a dict with ``metric``, ``direction``, ``reference`` and
             ``noise_std``.
-        cost: the source of costs; None without.
+        cost: the source of costs; None without costs.
 
     Raises:
         TypeError: an argument has another form.
-        ValueError: a name comes twice, or a bound or a direction is not valid.
+        ValueError: a name occurs twice, or a bound or a direction is not valid.
     """
     for name, given in (("metrics", metrics), ("outcome_constraints", outcome_constraints), ("objectives", objectives)):
         if isinstance(given, str | Mapping):
@@ -200,7 +200,7 @@ def noise_of(name: str, given: SupportsFloat | None) -> float | None:
         return None
     found = finite(name, given)
     if found < 0:
-        raise ValueError(f"{name} must not be negative, as {found} is; leave it out to learn the noise")
+        raise ValueError(f"{name} must be 0 or more, not {found}; leave it out to learn the noise")
     return found
 
 
@@ -214,7 +214,7 @@ def _bounded(index: int, given: OutcomeConstraint) -> Metric:
     low = -math.inf if lower is None else finite(f"{where}: lower", lower)
     high = math.inf if upper is None else finite(f"{where}: upper", upper)
     if low > high:
-        raise ValueError(f"{where}: lower must be at most upper, and {low} is not at most {high}")
+        raise ValueError(f"{where}: lower must be at most upper; got lower={low} and upper={high}")
     return Metric(given["metric"], low, high)
 
 

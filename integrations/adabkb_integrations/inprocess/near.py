@@ -1,4 +1,4 @@
-"""The baseline of a search, the current settings, and a recommended point that changes few of them."""
+"""The baseline of a search (the current settings), and a recommended point that changes few of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Plates of a search: trials that share some values, and an offset of their results. The points are those of a server
-that issues one trial at a time."""
+"""Plates of a search: trials that share some values, and an offset of their results. A study on a server that issues
+one trial at a time has the same points."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Filling:
 
     def __init__(self, domain: Domain, size: int, shared: Sequence[str], most: int | None) -> None:
         self.most = most
-        """The maximum number of plates; None without a budget of plates."""
+        """The maximum number of plates; None without a plate budget."""
         self.number = 0
         """Number of the last plate; 0 before the first one."""
         self._domain = domain
@@ -99,12 +99,12 @@ def filling(
 
     Raises:
         TypeError: the plates are not declared as in ``EXAMPLE``.
-        ValueError: the size is too small; a parameter cannot be shared; all parameters are shared; or there is a budget
-            of plates without plates.
+        ValueError: the size is too small; a parameter cannot be shared; all parameters are shared; or there is a plate
+            budget without plates.
     """
     if plates is None:
         if most is not None:
-            raise ValueError('a budget of plates also needs the option plates, such as plates={"size": 24}')
+            raise ValueError('a plate budget also needs the option plates, such as plates={"size": 24}')
         return None
     if not isinstance(plates, Mapping) or "size" not in plates or plates.keys() - {"size", "shared"}:
         raise TypeError(f"plates must be a dict such as {EXAMPLE}, not {plates!r}")

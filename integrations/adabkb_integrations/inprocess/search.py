@@ -26,7 +26,7 @@ from adabkb_client import (
 )
 from adabkb_client._parameters import to_wire
 from adabkb_client._run.evaluation import Evaluation
-from adabkb_client._run.evaluation import Result as Told
+from adabkb_client._run.evaluation import Result as Returned
 from adabkb_client._run.options import check_catch
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.tracebacks import own_frames, shortened
@@ -105,19 +105,19 @@ class Options(TypedDict, total=False):
     per_cost: bool
     """Whether points are chosen by their expected gain per cost."""
     robust: bool
-    """Whether results that the others contradict get less weight, and their points are suggested again."""
+    """Whether results that other results contradict get less weight, and their points are suggested again."""
     transfer_from: Sequence[Found]
     """Results of earlier searches, which the model uses as far as they agree with the new results. Parameters are the
     same if their names are."""
     early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None
     """The rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``, ``AshaRule(27)`` or
-    ``PatienceRule(27, no_gain_for=5)``. It requires ``pass_trial``. Of the budget, a stopped trial counts only as the
-    share of ``max_steps`` that it has taken."""
+    ``PatienceRule(27, no_gain_for=5)``. It requires ``pass_trial``. A stopped trial counts towards the budget only as
+    the share of ``max_steps`` that it has taken."""
     pass_trial: bool
     """Whether to call the function with the trial instead of the parameters: a ``RunningTrial`` with ``parameters``,
     ``report`` and ``should_stop``. Once the trial is stopped, the function may also raise an exception of ``catch``, or
-    one named ``TrialPruned``, as Optuna's. Any other one is logged and counts towards ``max_failures``; the trial stays
-    stopped."""
+    one named ``TrialPruned``, such as Optuna's. Any other exception is logged and counts towards ``max_failures``; the
+    trial stays stopped."""
     fixed: Mapping[str, Any]
     """Values that all points have, such as ``{"machine": "B"}``. The search ends if no other point has them."""
     baseline: Mapping[str, Any]
@@ -125,8 +125,7 @@ class Options(TypedDict, total=False):
     changes few of them."""
     stop: Stop | None
     """Rules that end the search before its budget is used up: ``{"no_gain_for": 20}`` (results),
-    ``{"gap_share_below": 0.01}`` (according to the model, further trials gain less than this share of the range of the
-    results), or both."""
+    ``{"gap_share_below": 0.01}`` (the gap is less than this share of the range of the results), or both."""
     tolerance: SupportsFloat | None
     """The search ends when its gap, the model's bound on what further trials can gain, is at most this, in the
     objective's units."""
@@ -156,9 +155,9 @@ def minimize(
         function: called with the active parameters by name; returns the value, or a dict such as
             ``{"value": 0.1, "std_error": 0.01}``. With ``"partial": True``, numbers may be missing, and the model
             learns from the others; nothing adds them later. With ``parameters``, the result is that of another point,
-            whose differing values these are. An exception fails the trial and is logged. A programming error ends
-            the search: ImportError, NameError, SyntaxError; before the first result also AttributeError, KeyError,
-            TypeError, and an invalid result.
+            which has these values in place of the suggested ones. An exception fails the trial and is logged. A
+            programming error ends the search: ImportError, NameError, SyntaxError; before the first result also
+            AttributeError, KeyError, TypeError, and an invalid result.
         space: the parameters by name: ``Float``, ``Int``, ``Ordinal``, ``Categorical``, ``Bool``, ``Fixed`` and
             ``Catalogue`` of ``adabkb_client``. Choices may be any objects here.
         budget: the number of trials, including failed ones; or ``{"cost": 600}``, the total cost of the results; or
@@ -172,10 +171,8 @@ def minimize(
     Raises:
         TypeError: a parameter has an unknown kind, or the function does not accept the parameters or returns something
             other than a number.
-        ValueError: an argument is out of its range, a parameter's bounds are inconsistent, a constraint cannot be
-            parsed or satisfied, a mixture has no points, a condition is invalid, a belief does not fit its parameter,
-            plates share a parameter that cannot be shared, a fixed value is invalid, options cannot be combined, or an
-            earlier search does not fit.
+        ValueError: an argument is out of its range or does not fit the space, or arguments cannot be combined; the
+            message says which.
         Exception: the last error, after ``max_failures`` failures in a row; a programming error; or the error of a
             callback.
     """
@@ -337,8 +334,8 @@ class Search:
                 return "exhausted" if self._plates is None or self._plates.can_begin else "budget"
             parameters = {**self._domain.decode(points[0], held), **(context or {})}
             plate = None if self._plates is None else self._plates.add(points[0], held)
-            trial = self._evaluated(parameters, plate)
-            self._take_in(trial, points[0], parameters)
+            trial = self._evaluate(parameters, plate)
+            self._learn(trial, points[0], parameters)
             if trial.state != "completed":
                 shown.show(self._study_progress)
             else:
@@ -368,7 +365,7 @@ class Search:
             return context
         return {**self._domain.to_declared(assumed(self._domain, unknown, self.trials)), **(context or {})}
 
-    def _evaluated(self, parameters: Mapping[str, Any], plate: int | None) -> Evaluated:
+    def _evaluate(self, parameters: Mapping[str, Any], plate: int | None) -> Evaluated:
         number, started = len(self.trials) + 1, time.perf_counter()
         given = {name: value for name, value in parameters.items() if name not in self._in_context}
         judged = partial(self._judged, self._place(parameters, plate))
@@ -436,19 +433,20 @@ class Search:
         return point
 
     def _place(self, parameters: Mapping[str, Any], plate: int | None) -> tuple[Any, ...]:
-        """Return the plate and the context of a trial, which early stopping compares only with the same ones. Context
-        that is measured with the result is not compared."""
+        """Return the plate and the context of a trial. Early stopping compares only trials with the same ones. Context
+        that is measured with the result does not matter."""
         return plate, *(parameters[name] for name in sorted(self._domain.space.context - set(self._in_context)))
 
     def _measured_so_far(self, given: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """Return the values in a report of the context parameters that are measured with the result.
+        """Check the parameters of a report, which must be the context parameters that are measured with the result, and
+        return them.
 
         Raises:
             WrongResult: a value is missing, not valid or not expected.
         """
         found = dict(given or {})
         if missing := [name for name in self._in_context if name not in found]:
-            raise WrongResult(f"parameters[{missing[0]!r}] is missing: the value so far, as for the result")
+            raise WrongResult(f"parameters[{missing[0]!r}] is missing; give its value so far")
         if others := [name for name in found if name not in self._in_context]:
             raise WrongResult(f"parameters[{others[0]!r}] is not measured with the result; leave it out")
         try:
@@ -468,7 +466,7 @@ class Search:
             trial.number: trial.value if metric is None else (trial.metrics or {}).get(metric) for trial in completed
         }
 
-        def rivals(other: int) -> bool:
+        def is_comparable(other: int) -> bool:
             trial = self.trials[other - 1]
             return self._place(trial.parameters, trial.plate) == place
 
@@ -478,7 +476,7 @@ class Search:
             before,
             curve,
             outside={trial.number for trial in completed if self._measured.violation(trial)},
-            rivals=rivals,
+            is_comparable=is_comparable,
             results={trial: value for trial, value in finals.items() if value is not None},
         )
 
@@ -509,9 +507,9 @@ class Search:
             WrongResult, NotFinite: the function returned invalid metrics.
         """
         assert self._rule is not None, "the search has a rule"
-        told = returned if isinstance(returned, Mapping) else {}
-        metrics = finite_metrics("metrics", told.get("metrics")) or {}
-        errors = finite_metrics("std_errors", told.get("std_errors")) or {}
+        fields = returned if isinstance(returned, Mapping) else {}
+        metrics = finite_metrics("metrics", fields.get("metrics")) or {}
+        errors = finite_metrics("std_errors", fields.get("std_errors")) or {}
         names = {metric.name for metric in self._measured.metrics}
         if self._rule.metric is None:
             found = replace(found, value=stopped.value)
@@ -521,7 +519,7 @@ class Search:
         errors = {name: error for name, error in errors.items() if name in metrics and name != self._rule.metric}
         return replace(found, metrics=metrics or None, std_errors=errors or None)
 
-    def _take_in(self, trial: Evaluated, point: Array, suggested: Mapping[str, Any]) -> None:
+    def _learn(self, trial: Evaluated, point: Array, suggested: Mapping[str, Any]) -> None:
         position: Position = tuple(point.tolist())
         if trial.parameters != suggested and trial.state != "failed":
             at = self._domain.space.encode(self._domain.to_engine("parameters", trial.parameters))
@@ -650,14 +648,14 @@ def _check_options(
     robust: bool,
 ) -> None:
     if measured.cost is None and (per_cost or cost_budget is not None):
-        name = "per_cost" if per_cost else "a budget of costs"
+        name = "per_cost" if per_cost else "a cost budget"
         raise ValueError(f'{name} also needs the option cost: "told" (by each result) or "measured" (in seconds)')
     if not isinstance(config, Config) and (per_cost or older or robust):
         name = "per_cost" if per_cost else "transfer_from" if older else "robust"
         raise ValueError(f'{name} requires the algorithm {{"profile": "auto"}}; leave one of the two out')
 
 
-def _with_cost(result: Told, measured: Measurements, seconds: float) -> Told:
+def _with_cost(result: Returned, measured: Measurements, seconds: float) -> Returned:
     """Return a result with its cost, if that is measured.
 
     Raises:

@@ -18,7 +18,7 @@ from adabkb_integrations.inprocess.numbers import at_least
 from adabkb_service.engine.early_stopping import Curve, Rule, extended, extrapolated
 
 KEYS = {"median": {"after_trials"}, "asha": {"after_trials", "eta"}, "patience": {"no_gain_for", "min_gain"}}
-"""The keys of each rule besides those of all rules."""
+"""The keys of each rule besides ``COMMON``."""
 COMMON = {"rule", "max_steps", "min_steps", "metric"}
 EXAMPLE = "MedianRule(max_steps=27)"
 
@@ -46,7 +46,7 @@ def rule_of(given: Mapping[str, Any] | None, measured: Measurements, *, has_mode
     }
     min_gain = finite("early_stopping['min_gain']", given.get("min_gain", 0.0))
     if min_gain < 0:
-        raise ValueError(f"early_stopping['min_gain'] must not be negative, as {min_gain} is")
+        raise ValueError(f"early_stopping['min_gain'] must be 0 or more, not {min_gain}")
     if numbers.get("min_steps", 1) >= numbers["max_steps"]:
         raise ValueError("early_stopping['min_steps'] must be less than max_steps, or no trial could be stopped")
     goals = {metric.name: metric.goal for metric in measured.metrics if metric.goal}
@@ -151,10 +151,10 @@ class RunningTrial:
                 cost or a measured value is missing, not valid or not expected.
             NotFinite: the value is infinite or NaN.
         """
-        at, told, rule, before = at_least("step", step, 0), finite("value", value), self._rule, self._curve
+        at, reported, rule, before = at_least("step", step, 0), finite("value", value), self._rule, self._curve
         if self._stopped is not None:
             return True
-        if before is not None and (at, told) == (before["step"], before["value"]):
+        if before is not None and (at, reported) == (before["step"], before["value"]):
             return False
         if before is not None and at <= before["step"]:
             raise WrongResult(f"step must be more than {before['step']}, the step reported before, not {at}")
@@ -162,11 +162,11 @@ class RunningTrial:
         if rule is not None or parameters is not None:
             self._measured = self._checked_values(parameters)
         if rule is None:
-            self._curve = extended(None, at, told, 1.0)
+            self._curve = extended(None, at, reported, 1.0)
             return False
         if at > rule.max_steps:
             raise WrongResult(f"step must be at most max_steps of early_stopping ({rule.max_steps}), not {at}")
-        self._curve = extended(before, at, told, rule.sign, rule.min_gain)
+        self._curve = extended(before, at, reported, rule.sign, rule.min_gain)
         self._stopped = self._judged(self._number, -1 if before is None else before["step"], self._curve)
         return self.should_stop
 
@@ -174,7 +174,7 @@ class RunningTrial:
         if cost is not None and not self._tells_cost:
             raise WrongResult('cost is only for a search with cost="told"; leave it out')
         if cost is None and self._tells_cost and self._rule is not None and self._rule.compares:
-            raise WrongResult("cost is missing: what the evaluation has cost so far, should it be stopped here")
+            raise WrongResult("cost is missing; give what the evaluation has cost so far")
         found = None if cost is None else finite("cost", cost)
         if found is not None and not found > 0.0:
             raise WrongResult(f"cost must be positive, not {found}")
@@ -182,7 +182,8 @@ class RunningTrial:
 
 
 class Marks:
-    """The values that the trials of a search have reported at the marks of its rule."""
+    """The values that the trials of a search have reported at the marks of its rule, which are the steps at which the
+    rule compares trials."""
 
     def __init__(self) -> None:
         self._values: dict[int, dict[int, float]] = {}
@@ -196,7 +197,7 @@ class Marks:
         curve: Curve,
         *,
         outside: Collection[int],
-        rivals: Callable[[int], bool],
+        is_comparable: Callable[[int], bool],
         results: Mapping[int, float],
     ) -> Stopped | None:
         """Record the last report of a trial, and return why the trial is stopped; None if it continues.
@@ -207,7 +208,7 @@ class Marks:
             before: the step of its previous report; -1 without one.
             curve: its curve, up to this report.
             outside: the numbers of trials that violate outcome constraints; no other trial is compared with them.
-            rivals: whether another trial has the same plate and context.
+            is_comparable: whether a trial, by number, has the same plate and context.
             results: the final values of completed trials, by number.
         """
         mark = rule.mark(before, curve["step"])
@@ -217,7 +218,7 @@ class Marks:
             return None
         reached = {} if mark is None else self._values[mark]
         values = {trial: value for trial, value in reached.items() if trial not in outside}
-        others = [value for trial, value in values.items() if trial != number and rivals(trial)]
+        others = [value for trial, value in values.items() if trial != number and is_comparable(trial)]
         if (reason := rule.verdict(curve, others)) is None:
             return None
         estimate = None if mark is None else ExpectedValue(*extrapolated(curve["value"], values, results))

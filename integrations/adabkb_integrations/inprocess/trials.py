@@ -13,8 +13,9 @@ Reason = Literal["budget", "exhausted", "converged", "no_gain", "gain_unlikely",
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A finished trial. If it failed, or the search has several objectives, ``value`` is None. ``reason`` gives the
-    cause of a failure, or why the trial was stopped. ``plate`` is the number of its plate, in a search with plates."""
+    """A finished trial. ``value`` is None if the trial failed or has an ``estimate`` instead, or if the search has
+    several objectives. ``reason`` says why the trial failed or was stopped. ``plate`` is the number of its plate, in a
+    search with plates."""
 
     number: int
     parameters: Mapping[str, Any]
@@ -24,9 +25,9 @@ class Evaluated:
     reason: str | None = None
     plate: int | None = None
     metrics: Mapping[str, float] | None = None
-    """Its metrics, several objectives and its cost, by name; None in a search without any."""
+    """The metrics by name, including the cost and the objectives if there are several; None in a search without any."""
     std_errors: Mapping[str, float] | None = None
-    """Their standard errors, as far as they are known."""
+    """The standard errors of metrics, where known."""
     estimate: ExpectedValue | None = None
     """Of a trial that was stopped by comparison with others: its expected value, which the model uses as its result."""
 
@@ -46,7 +47,7 @@ class Found:
     to ``best``, which is often a lucky result. It is None with several objectives or a context.
 
     ``near_baseline`` is a point that the model expects to be as good as ``recommended``, with few ``changes`` from the
-    baseline, which need not have been evaluated. With a context, it is the point for the context of the last result. It
+    baseline. It need not have been evaluated. With a context, it is the point for the context of the last result. It
     is None in a search without a baseline.
 
     ``reason`` is "budget", "exhausted" (every point of a finite space, or with the fixed values, was evaluated),

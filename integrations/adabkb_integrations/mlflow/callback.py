@@ -49,7 +49,7 @@ class MLflowCallback:
         parent = mlflow.active_run() if tracking_uri in (None, mlflow.get_tracking_uri()) else None
         self._tags = {**(tags or {}), **({MLFLOW_PARENT_RUN_ID: parent.info.run_id} if parent else {})}
         if experiment is not None:
-            self._experiment = self._named(experiment)
+            self._experiment = self._experiment_id(experiment)
         else:
             self._experiment = parent.info.experiment_id if parent else str(_get_experiment_id())
         self._metric = metric
@@ -71,7 +71,7 @@ class MLflowCallback:
         state = "FINISHED" if trial.state == "completed" else "FAILED"
         self._client.set_terminated(run.info.run_id, state, end)
 
-    def _named(self, experiment: str) -> str:
+    def _experiment_id(self, experiment: str) -> str:
         found = self._client.get_experiment_by_name(experiment)
         return self._client.create_experiment(experiment) if found is None else found.experiment_id
 

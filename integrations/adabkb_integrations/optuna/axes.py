@@ -34,7 +34,7 @@ def axis(
         isinstance(distribution, FloatDistribution) and not distribution.log and not distribution.step
     ):
         raise ValueError(
-            f"periodic: parameter {name!r} must be a float without log and step, and is {distribution}; leave it out"
+            f"periodic: parameter {name!r} must be a float without log and step, not {distribution}; leave it out"
         )
     match distribution:
         case CategoricalDistribution():
@@ -64,12 +64,12 @@ def plain(parameters: Mapping[str, Any], distributions: Mapping[str, BaseDistrib
 
 
 def external(values: Values, distributions: Mapping[str, BaseDistribution]) -> dict[str, Any]:
-    """Return values in the form of Optuna's users, the inverse of ``plain``."""
+    """Return values as users of Optuna have them, with choices instead of their indices: the inverse of ``plain``."""
     return {name: distributions[name].to_external_repr(value) for name, value in values.items()}
 
 
 def checked(name: str, value: Any, distribution: BaseDistribution) -> Any:
-    """Return a value of the context in the form of Optuna's users.
+    """Return a value of the context, in the form of ``external``.
 
     Raises:
         ValueError: the parameter does not have the value.

@@ -19,8 +19,8 @@ from adabkb_service.engine.metrics import Measured, Metric
 COST = "cost"
 """User attribute with the cost of a trial."""
 CostSource = Literal["told", "measured"]
-KEPT = "constraints"
-"""Attribute in which Optuna stores the return value of ``constraints_func``."""
+CONSTRAINTS = "constraints"
+"""System attribute in which Optuna stores the return value of ``constraints_func``."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Goals:
     signs: tuple[float, ...]
     """Signs of the objectives: +1 to maximize, -1 to minimize."""
     constraints: tuple[str, ...] = ()
-    """Names of the constraints that are modelled: values above 0 violate them."""
+    """Names of the constraints that are modeled: values above 0 violate them."""
     cost: CostSource | None = None
     """Where the costs of trials come from; None without costs."""
 
@@ -60,11 +60,11 @@ def cost_of(trial: FrozenTrial, source: CostSource) -> float:
     if source == "measured":  # create_trial of Optuna sets the same time as the start and the end
         seconds = trial.duration.total_seconds() if trial.duration else 0.0
         return seconds if seconds > 0.0 else math.nan
-    told = trial.user_attrs.get(COST)
-    if isinstance(told, bool) or not isinstance(told, Real):
+    given = trial.user_attrs.get(COST)
+    if isinstance(given, bool) or not isinstance(given, Real):
         return math.nan
     try:
-        cost = float(told)
+        cost = float(given)
     except OverflowError:
         return math.nan
     return cost if 0.0 < cost < math.inf else math.nan
@@ -76,10 +76,10 @@ def check_told_cost(trial: FrozenTrial, state: TrialState) -> None:
     Raises:
         ValueError: the cost is not a positive number, or a complete trial has none.
     """
-    told = trial.user_attrs.get(COST)
-    if told is not None and math.isnan(cost_of(trial, "told")):
-        raise ValueError(f"trial {trial.number}: the user attribute {COST!r} must be a positive number, not {told!r}")
-    if told is None and state is TrialState.COMPLETE:
+    given = trial.user_attrs.get(COST)
+    if given is not None and math.isnan(cost_of(trial, "told")):
+        raise ValueError(f"trial {trial.number}: the user attribute {COST!r} must be a positive number, not {given!r}")
+    if given is None and state is TrialState.COMPLETE:
         raise ValueError(f'trial {trial.number} has no cost; call trial.set_user_attr("{COST}", ...) in the objective')
 
 
@@ -88,7 +88,7 @@ def constraints(trial: FrozenTrial) -> Mapping[str, float]:
     named: Mapping[str, float] | None = getattr(trial, "constraints", None)
     if named is not None:
         return named
-    return {str(index): value for index, value in enumerate(trial.system_attrs.get(KEPT) or ())}
+    return {str(index): value for index, value in enumerate(trial.system_attrs.get(CONSTRAINTS) or ())}
 
 
 @dataclass
@@ -107,12 +107,12 @@ class Outcomes:
         reported = constraints(trial)
         bounded = [reported.get(name, math.inf) for name in self.goals.constraints]
         violates = any(violation > 0 for violation in reported.values())
-        is_modelled = reported.keys() <= set(self.goals.constraints)
+        is_modeled = reported.keys() <= set(self.goals.constraints)
         values = self._values(trial, counts=not violates)
         if not all(map(math.isfinite, [*values, *bounded])):
             return unknown
         costs = [Measured(cost_of(trial, self.goals.cost), 0.0)] if self.goals.cost else []
-        if violates and not is_modelled:  # as bad as the worst one so far
+        if violates and not is_modeled:  # it gets the worst value so far
             is_usable = self._finished and not bounded
             return Result(point, self._finished[0], metrics=tuple(costs)) if is_usable else unknown
         first, *others = values

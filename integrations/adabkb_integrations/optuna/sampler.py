@@ -87,10 +87,11 @@ class AdaBKBSampler(BaseSampler):
 
     The engine runs in this process. The model is built from the trials in the study's storage, so a study can be
     resumed, and shared by threads, processes and machines; pending points of other workers are taken into account.
-    Parameters of every kind are modelled, including log-scaled and stepped ones. If the objective requests parameters
+    Parameters of every kind are modeled, including log-scaled and stepped ones. If the objective requests parameters
     conditionally, each set of parameters that occur together has its own model. Each of several objectives has a model,
-    and the search looks for their Pareto front. Constraints that all complete trials report are modelled, too. Pruned
-    trials count with their last intermediate value, and failed ones as bad.
+    and the search looks for their Pareto front. Constraints that all complete trials report are modeled, too. The
+    value of a pruned trial is its last intermediate value, but no better than the median of the trials completed
+    before. The search avoids points near failed trials.
 
     Args:
         seed: a study of one worker with the same seed and results has the same trials. With None, a random seed is
@@ -105,8 +106,8 @@ class AdaBKBSampler(BaseSampler):
             trials that have all parameters that it names.
         prior: beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}`` on a
             log scale, ``{"around": 128, "width": 64}`` on a linear scale, ``{"weights": {"adam": 3}}`` for choices. The
-            search begins at the most probable values, but excludes none. A belief about a parameter that no trial asks
-            for has no effect.
+            search begins at the most probable values, but excludes none. A belief about a parameter that no trial
+            requests has no effect.
         transfer_from: earlier studies of Optuna, whose complete trials the model uses as far as they agree with the new
             ones. Parameters are the same if their names are. Trials that they get later are not used.
         cost: the cost of a trial: ``"told"`` by ``trial.set_user_attr("cost", 3.5)`` in the objective, or
@@ -120,27 +121,25 @@ class AdaBKBSampler(BaseSampler):
             The objective requests each with ``trial.suggest_float``, and the shares of a trial sum to the total. A
             mixture applies to trials that have all of its shares.
         plates: trials form plates that share some values, and an offset of their results that the model learns:
-            ``{"size": 24, "shared": ["temperature"]}``. When the shared values of the first trial of a plate are
-            known, at the latest when it ends, it enqueues the others, which ``study.optimize`` and ``study.ask`` take
-            next. The user attribute ``adabkb:plate`` has the number of a trial's plate. Trials that a user enqueues are
-            on no plate.
+            ``{"size": 24, "shared": ["temperature"]}``. The first trial of a plate enqueues the others when its shared
+            values are known, at the latest when it ends. ``study.optimize`` and ``study.ask`` take these next. The user
+            attribute ``adabkb:plate`` has the number of a trial's plate. Trials that a user enqueues are on no plate.
         ranges: ranges of shares that are not from 0 to the total, such as ``{"water": (0.2, 0.8)}``. The sampler must
             know them, because it chooses all shares when the objective requests the first one.
-        robust: whether results that the others contradict get less weight, and their points are suggested again.
+        robust: whether results that other results contradict get less weight, and their points are suggested again.
         independent_sampler: for parameters without a model: those that no complete trial has, or whose range changes
             from trial to trial. By default ``RandomSampler(seed)``.
         others: there are no other arguments. The error for another setting of a study says what Optuna has instead.
 
     Raises:
         TypeError: an argument does not exist, or has another type.
-        ValueError: ``noise_std`` is negative, a constraint cannot be parsed, an earlier study has too few trials, a
-            mixture has no points, the context gives a share of a mixture or a shared value of plates, or ``per_cost``
-            is given without ``cost``; or, when sampling, the context that a function returns does so, a context value
-            is not one of its parameter, ``noise_std`` has another number of values than the study has objectives, an
-            earlier study has another number of objectives, there are more than four objectives, a belief does not fit
-            its parameter, a parameter cannot be periodic, a share has another range than the sampler expects, or no
-            point satisfies the constraints and mixtures; or, after a trial, its cost is not a positive number, or it is
-            complete and has none, or its shares violate a mixture.
+        ValueError: an argument: ``noise_std`` is negative, a constraint cannot be parsed, an earlier study has too few
+            trials, a mixture has no points, the context gives a share of a mixture or a shared value of plates, or
+            ``per_cost`` is given without ``cost``. When sampling: the context is invalid, ``noise_std`` or an earlier
+            study does not fit the number of objectives, there are more than four objectives, a belief does not fit its
+            parameter, a parameter cannot be periodic, a share has another range than the sampler expects, or no point
+            satisfies the constraints and mixtures. After a trial: its cost is not a positive number, a complete trial
+            has no cost, or its shares violate a mixture.
     """
 
     def __init__(
@@ -166,7 +165,7 @@ class AdaBKBSampler(BaseSampler):
         _check_others(others)
         given = tuple(noise_std) if isinstance(noise_std, Sequence) else (noise_std,)
         if negative := next((each for each in given if each is not None and not each >= 0), None):
-            raise ValueError(f"noise_std must not be negative, as {negative} is; leave it out to learn the noise")
+            raise ValueError(f"noise_std must be 0 or more, not {negative}; leave it out to learn the noise")
         self._seed = secrets.randbits(32) if seed is None else seed
         self._noises = None if noise_std is None else given
         self._constraints_func = constraints_func
@@ -230,7 +229,7 @@ class AdaBKBSampler(BaseSampler):
                 values = self._suggested(study, trial, others, search_space, context)
                 study._storage.set_trial_system_attr(trial._trial_id, SUGGESTED, values)
                 # Another process may have suggested the same point meanwhile.
-                if not values or _told(_others(study, trial), values) <= _told(others, values):
+                if not values or _suggested_to(_others(study, trial), values) <= _suggested_to(others, values):
                     found = external(values, search_space)
                     self._begin_plate(study, trial, found)
                     return found
@@ -383,8 +382,8 @@ class AdaBKBSampler(BaseSampler):
             )
         if self._noises is not None and len(self._noises) != count:
             raise ValueError(
-                f"noise_std must have one value for each objective, and this study has {count}, not "
-                f"{len(self._noises)}; write None for one whose noise is learned"
+                f"noise_std must have one value for each of the {count} objectives, not {len(self._noises)} values; "
+                "write None for one whose noise is learned"
             )
 
     def _first(self, name: str, distribution: BaseDistribution) -> tuple[Any]:
@@ -418,7 +417,7 @@ class AdaBKBSampler(BaseSampler):
 
 
 def _given(seen: History, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the context for the parameters of a branch, in the form of Optuna's users.
+    """Return the values of the context for the parameters of a branch, in the form of ``external``.
 
     Raises:
         ValueError: a value is not one of its parameter.
@@ -457,7 +456,7 @@ def _check_others(others: Mapping[str, Any]) -> None:
 
 def _parsed(constraints: Sequence[str]) -> tuple[Constraint, ...]:
     if isinstance(constraints, str):
-        raise TypeError(f"constraints must be a list of texts, such as [{constraints!r}]")
+        raise TypeError(f"constraints must be a list of strings, such as [{constraints!r}]")
     found = tuple(Constraint(each.strip()) for each in constraints)
     for each in found:
         try:
@@ -471,7 +470,7 @@ def _others(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
     return [each for each in study.get_trials(deepcopy=False) if each.number != trial.number]
 
 
-def _told(trials: Sequence[FrozenTrial], values: Mapping[str, Any]) -> set[int]:
+def _suggested_to(trials: Sequence[FrozenTrial], values: Mapping[str, Any]) -> set[int]:
     """Return the numbers of the trials to which these values were suggested."""
     return {each.number for each in trials if each.system_attrs.get(SUGGESTED) == values}
 

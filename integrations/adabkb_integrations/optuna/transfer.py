@@ -122,7 +122,7 @@ def _check_alike(trials: Sequence[FrozenTrial]) -> None:
         ranges = list(dict.fromkeys(str(trial.distributions[name]) for trial in trials))
         if len(ranges) > 1:
             raise ValueError(
-                f"a parameter of a study on a server has one range, but {name!r} has {len(ranges)}: "
+                f"a parameter of a study on a server has one range, but {name!r} has {len(ranges)} in this study: "
                 f"{' and '.join(ranges)}. To import the trials of one range, copy them to another study with "
                 f"optuna.create_study() and add_trials(), and give that study"
             )
@@ -147,8 +147,8 @@ def _parameter(distribution: BaseDistribution) -> Parameter:
 
 
 def _distribution(parameter: Mapping[str, Any]) -> BaseDistribution:
-    """Return the distribution of a parameter in wire form. If a step does not reach ``high``, the last value replaces
-    it, as in Optuna, which does not support steps on a log scale."""
+    """Return the distribution of a study's parameter (as JSON). If a step does not reach ``high``, the last value
+    replaces it, as in Optuna, which does not support steps on a log scale."""
     is_log = parameter.get("scale") == "log"
     match parameter["kind"]:
         case "float":

@@ -51,7 +51,7 @@ class Open:
     value: float | None = None
     """The last reported value."""
     failed: bool = False
-    """Failed trials are kept, since Tune may resume them when an experiment is restored."""
+    """Whether the trial has failed. It is kept, since Tune may resume it when an experiment is restored."""
 
 
 class AdaBKBSearch(Searcher):
@@ -69,7 +69,7 @@ class AdaBKBSearch(Searcher):
         mode: "min" or "max"; by default that of the Tuner.
         url: the URL of the server; by default ADABKB_URL, or http://127.0.0.1:8000.
         settings: settings for creating the study, as in ``Client.create_study``: ``budget``, ``seed``, ``noise_std``...
-            Only ``lease_seconds`` is the search's own: how long a trial stays with Tune after its last report; by
+            ``lease_seconds`` applies only to this search: how long a trial stays with Tune after its last report; by
             default an hour. If the experiment is killed, the trial is issued again after this time. It must exceed the
             longest time between two reports of a trial.
     """
@@ -108,10 +108,10 @@ class AdaBKBSearch(Searcher):
         self._metric = metric or self._metric
         self._mode = mode or self._mode
         self._parameters = parameters(config)
-        self._study = self._opened()
+        self._study = self._open_study()
         return True
 
-    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:  # type: ignore[override]  # Ray's leaves FINISHED out
+    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:  # type: ignore[override]  # Ray's type lacks FINISHED
         """Return parameters to evaluate; None if there are none now, FINISHED if there will be none.
 
         Raises:
@@ -121,7 +121,7 @@ class AdaBKBSearch(Searcher):
         if monotonic() < self._ask_at:
             return None
         try:
-            trial = self._there.suggest(lease_seconds=self._lease_seconds)
+            trial = self._study_on_server.suggest(lease_seconds=self._lease_seconds)
         except StudyComplete:
             return Searcher.FINISHED
         except NoTrialAvailable as none:
@@ -150,15 +150,15 @@ class AdaBKBSearch(Searcher):
         try:
             if error:
                 evaluated.failed = True
-                self._there.fail(trial, f"trial {trial_id} of Ray Tune ended with an error")
+                self._study_on_server.fail(trial, f"trial {trial_id} of Ray Tune ended with an error")
             elif value is None and not result:
-                self._there.release(trial)
+                self._study_on_server.release(trial)
             elif value is None or not math.isfinite(value):
-                self._there.fail(trial, f"trial {trial_id} of Ray Tune has the {self._measured} {value}")
+                self._study_on_server.fail(trial, f"trial {trial_id} of Ray Tune has the {self._measured} {value}")
             else:
                 if evaluated.failed:  # a failed attempt has no value unless it is evaluated again
-                    self._there.retry(trial, "resumed by Ray Tune")
-                self._there.observe(trial, value)
+                    self._study_on_server.retry(trial, "resumed by Ray Tune")
+                self._study_on_server.observe(trial, value)
         except (Conflict, ResultKept) as refusal:  # another worker holds the trial, or the result is kept on disk
             log.warning("trial %d of study %r: %s", trial.number, self._name, refusal)
 
@@ -175,10 +175,10 @@ class AdaBKBSearch(Searcher):
                 self._renew(each)
 
     @property
-    def _there(self) -> Study:
+    def _study_on_server(self) -> Study:
         """The study, opened on first use."""
         if self._study is None:
-            self._study = self._opened()
+            self._study = self._open_study()
         return self._study
 
     @property
@@ -186,7 +186,7 @@ class AdaBKBSearch(Searcher):
         """The name of the result."""
         return self._metric or str(DEFAULT_METRIC)
 
-    def _opened(self) -> Study:
+    def _open_study(self) -> Study:
         if self._mode is None:
             raise ValueError("AdaBKBSearch needs mode='min' or mode='max', as an argument or in tune.TuneConfig")
         client, direction = Client(self._url), DIRECTIONS[self._mode]
@@ -201,7 +201,7 @@ class AdaBKBSearch(Searcher):
     def _renew(self, evaluated: Open) -> None:
         evaluated.renew_at = self._next_renewal()
         try:
-            self._there.heartbeat(evaluated.trial)
+            self._study_on_server.heartbeat(evaluated.trial)
         except AdaBKBError as error:  # a later result is stored anyway
             log.warning("trial %d of study %r: lease not renewed: %s", evaluated.trial.number, self._name, error)
 

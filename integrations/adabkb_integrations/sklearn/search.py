@@ -101,7 +101,7 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
                 UserWarning,
                 stacklevel=3,
             )
-        seen = getclosurevars(evaluate_candidates).nonlocals  # before scikit-learn 1.9, there are no attributes
+        seen = getclosurevars(evaluate_candidates).nonlocals  # before scikit-learn 1.9, these are not attributes
         self._folds: int = getattr(self, "n_splits_", None) or seen["n_splits"]
         self._splitter = getattr(self, "_checked_cv_orig", None) or seen["cv_orig"]
         together = math.ceil(effective_n_jobs(self.n_jobs) / self._folds)
@@ -148,7 +148,7 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
 
     def _results(self, points: Sequence[Position], results: Mapping[str, Any]) -> list[Result]:
         """Return the results of all points: mean scores, and their standard errors if these count as noise."""
-        metric = self.refit if f"mean_test_{self.refit}" in results else "score"  # the only metric, or still unknown
+        metric = self.refit if f"mean_test_{self.refit}" in results else "score"  # the name of a single metric
         if f"mean_test_{metric}" not in results:
             raise ValueError("with several metrics, refit must name the metric to maximize")
         means = results[f"mean_test_{metric}"].tolist()

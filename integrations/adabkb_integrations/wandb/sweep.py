@@ -60,13 +60,15 @@ def _parameter(name: str, given: Mapping[str, Any]) -> Parameter:
     kind = given.get("distribution", "int_uniform" if isinstance(low, int) and isinstance(high, int) else "uniform")
     if kind not in (*UNIFORM, *LOG_UNIFORM):
         known = ", ".join((*UNIFORM, *LOG_UNIFORM))
-        raise ValueError(f"parameters.{name}.distribution: {kind!r} is not supported by studies; known are {known}")
+        raise ValueError(f"parameters.{name}.distribution: {kind!r} is not supported by studies (supported: {known})")
     if kind == "int_uniform":
         return Int(low, high)
-    quantum = given.get("q", 1) if kind.startswith("q_") else None
+    step = given.get("q", 1) if kind.startswith("q_") else None
     if kind == "q_log_uniform_values":
-        if quantum != 1 or low != int(low) or high != int(high):
-            reason = "only integers are supported by studies, so min and max must be integers, and q must be 1"
-            raise ValueError(f"parameters.{name}: of {kind!r}, {reason}; else give values or log_uniform_values")
+        if step != 1 or low != int(low) or high != int(high):
+            raise ValueError(
+                f"parameters.{name}: {kind} needs integers as min and max, and q: 1; otherwise, give values, or "
+                "log_uniform_values"
+            )
         return Int(int(low), int(high), log=True)
-    return Float(low, high, log=kind in LOG_UNIFORM, step=quantum)
+    return Float(low, high, log=kind in LOG_UNIFORM, step=step)

@@ -61,9 +61,9 @@ def assessment(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     model. The study's page shows them, too.
     """
     found = server.document(StudyCalls(study).assessment())
-    told = [found["standing"], *(found[name]["text"] for name in SENTENCES if found[name] is not None)]
-    told += [each["text"] for each in found["verdicts"].values()]
-    show(found, "\n".join([*told, *(f"! {check['text']}" for check in found["checks"])]), as_json=as_json)
+    sentences = [found["standing"], *(found[name]["text"] for name in SENTENCES if found[name] is not None)]
+    sentences += [each["text"] for each in found["verdicts"].values()]
+    show(found, "\n".join([*sentences, *(f"! {check['text']}" for check in found["checks"])]), as_json=as_json)
 
 
 def validation(server: Server, study: StudyId, metric: OfMetric = None, as_json: AsJson = False) -> None:
@@ -150,7 +150,7 @@ def partition(
 
 
 def _columns(prediction: dict[str, Any]) -> dict[str, float]:
-    """Return the numbers of a prediction, with several objectives those of each metric."""
+    """Return the numbers of a prediction by column; with several objectives, those of each metric."""
     words = {"mean": "mean", "std": "std", "lcb": "lower", "ucb": "upper"}
     if "mean" in prediction:
         return {word: prediction[name] for name, word in words.items()}

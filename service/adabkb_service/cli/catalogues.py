@@ -48,7 +48,7 @@ def change_catalogue(
 ) -> None:
     """Add, withdraw and restore rows of a catalogue.
 
-    The study keeps running. Results for withdrawn rows still count.
+    The study keeps running. The model still uses the results of withdrawn rows.
 
     \b
     adabkb study change-catalogue dyes molecule --add new.csv

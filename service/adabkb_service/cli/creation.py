@@ -29,7 +29,7 @@ from adabkb_service.cli.values import (
 )
 
 OTHERS = "Other settings, as in a definition (docs/http.md)"
-"""The title of a list in the help, whose options have their help in the shell's completion only."""
+"""The heading of the options that the help only names. Their help texts are shown by shell completion."""
 
 
 def _option(what: str, metavar: str | None = None) -> Any:
@@ -37,7 +37,7 @@ def _option(what: str, metavar: str | None = None) -> Any:
 
 
 def other(what: str, metavar: str | None = None, flag: str | None = None) -> Any:
-    """An option in the short list at the end of the help."""
+    """Return an option that is listed below ``OTHERS``."""
     names = () if flag is None else (flag,)
     return typer.Option(*names, help=what, metavar=metavar, show_default=False, rich_help_panel=OTHERS)
 
@@ -60,7 +60,7 @@ def create_study(
     no_gain_for: Annotated[int | None, _option("stop after this many results without a gain")] = None,
     gap_share_below: Annotated[float | None, _option("stop at this gap, as a share of the range")] = None,
     lease_seconds: Annotated[float | None, other("duration of a lease", "SECONDS")] = None,
-    max_attempts: Annotated[int | None, other("expired leases that fail a trial", "NUMBER")] = None,
+    max_attempts: Annotated[int | None, other("expired leases after which a trial fails", "NUMBER")] = None,
     max_runtime_seconds: Annotated[float | None, other("time limit of an attempt", "SECONDS")] = None,
     failure_limit: Annotated[str | None, other("failures in a row that pause the study, or none", "LIMIT")] = None,
     pending_limit: Annotated[int | None, other("maximum number of unfinished trials", "NUMBER")] = None,
@@ -87,7 +87,7 @@ def create_study(
 ) -> None:
     """Create a study.
 
-    An option replaces the field of the file; one stopping rule replaces both.
+    Options replace fields of the file; one stopping rule replaces both rules.
 
     \b
     adabkb study create --id svm --direction maximize --budget 60 \\

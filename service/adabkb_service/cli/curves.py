@@ -38,7 +38,7 @@ def report(
     adabkb trial report svm 7 12 0.31
     adabkb trial report coating 7 12 0.31 humidity=0.4
     """
-    told = StudyCalls(study).report(
+    steps = StudyCalls(study).report(
         trial,
         step,
         value,
@@ -47,7 +47,7 @@ def report(
         attempt=attempt,
         lease_seconds=lease_seconds,
     )
-    answer = server.document(told)
+    answer = server.document(steps)
     show(answer, f"Stop: {answer['reason']}" if answer["stop"] else "Go on.", as_json=as_json)
     if answer["stop"]:
         raise typer.Exit(STOPPED)

@@ -15,7 +15,7 @@ def point(parameters: Mapping[str, Any]) -> str:
 
 
 def exact_point(parameters: Mapping[str, Any]) -> str:
-    """Return a point that is to be evaluated as text, its numbers with all digits."""
+    """Return a point to evaluate as text, its numbers with all digits."""
     return " ".join(f"{name}={value!r}" for name, value in parameters.items())
 
 

@@ -26,8 +26,8 @@ from adabkb_service.cli.report_reader import ReportReader
 
 log = logging.getLogger("adabkb.run")
 
-GIVE_BACK = 75
-"""Exit code with which a program releases its trial: EX_TEMPFAIL of sysexits.h."""
+RELEASE = 75
+"""The exit code with which a program releases its trial: EX_TEMPFAIL of sysexits.h."""
 STOPS = [signal.Signals[name] for name in ("SIGHUP", "SIGINT", "SIGTERM") if name in signal.Signals.__members__]
 """Signals that stop the command and are forwarded to the programs. Windows has no SIGHUP."""
 MAX_PAUSE = 60.0
@@ -84,7 +84,7 @@ class Programs:
     """The number of running programs per device."""
     _stopped_by: int | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
-    _given_back: int = 0
+    _released_in_a_row: int = 0
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __call__(self, trial: LeasedTrial) -> program.Result | None:
@@ -109,21 +109,21 @@ class Programs:
                     code, timed_out = self._ended(group)
                 drain(outputs)
             if trial.should_stop:
-                self._given_back, self._has_succeeded = 0, True
+                self._released_in_a_row, self._has_succeeded = 0, True
                 return None
             output, errors = (stream.text() for stream in outputs)
             return self._outcome(trial, code, timed_out, folder, output, errors)
 
     @contextmanager
-    def passing_signals_on(self) -> Iterator[None]:
-        """Inside the block, a signal that stops the command is forwarded to the programs, and no trial is started. The
-        run ends when the programs have ended and their results are stored or their trials released. A second
-        signal, or the end of the grace period, kills the programs or, if none runs, ends the run at once."""
+    def forwarding_signals(self) -> Iterator[None]:
+        """Inside the block, forward a signal that stops the command to the programs, and start no more trials. The run
+        ends when the programs have ended and their results are stored or their trials released. A second signal, or the
+        end of the grace period, kills the programs or, if none runs, ends the run at once."""
         before = {number: signal.getsignal(number) for number in (*STOPS, signal.SIGALRM)}
         for number in STOPS:
             if before[number] is not signal.SIG_IGN:  # under nohup, SIGHUP stays ignored
                 signal.signal(number, self._stop)
-        signal.signal(signal.SIGALRM, self._hurry)
+        signal.signal(signal.SIGALRM, self._kill)
         try:
             yield
         finally:
@@ -142,7 +142,7 @@ class Programs:
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         if self._stopped_by is not None:
-            self._hurry(number, frame)
+            self._kill(number, frame)
             return
         with self._lock:
             self._stopped_by = number
@@ -155,7 +155,7 @@ class Programs:
             raise Stopped(128 + number) from None
         signal.setitimer(signal.ITIMER_REAL, self.limits.grace)
 
-    def _hurry(self, _: int, __: FrameType | None) -> None:
+    def _kill(self, _: int, __: FrameType | None) -> None:
         with self._lock:
             for group in self._running:
                 group.send(signal.SIGKILL)
@@ -241,25 +241,25 @@ class Programs:
             self._fail(trial, f"no result after {self.limits.trial_timeout:g} s (--trial-timeout)")
         if code == 0:
             try:
-                found = self._fitting(program.result(folder, output, self.pattern))
+                found = self._checked_result(program.result(folder, output, self.pattern))
             except (program.NoResult, program.NotFinite) as reason:
                 self.check_running()
                 if isinstance(reason, program.NoResult) and not self._has_succeeded:
                     raise Stopped(self._explained(trial, reason)) from None
                 self._fail(trial, str(reason))
-            self._given_back, self._has_succeeded = 0, True
+            self._released_in_a_row, self._has_succeeded = 0, True
             return found
         self.check_running()
-        told = _told(code)
-        if code == GIVE_BACK or _stopped_by_others(code):
-            self._give_back(trial, told)
+        end = _described(code)
+        if code == RELEASE or _stopped_by_others(code):
+            self._release(trial, end)
             return None
         lines = _last_lines(errors)
         failure = CaughtFailure if code in self.caught else ProgramFailed
-        self._fail(trial, f"{told}: {lines}" if lines else f"{told}, and nothing on standard error", failure)
+        self._fail(trial, f"{end}: {lines}" if lines else f"{end}, and nothing on standard error", failure)
         return None
 
-    def _fitting(self, found: program.Result) -> program.Result:
+    def _checked_result(self, found: program.Result) -> program.Result:
         """Return the result if it has the study's metrics.
 
         Raises:
@@ -272,22 +272,23 @@ class Programs:
         return found
 
     def _explained(self, trial: LeasedTrial, reason: Exception) -> str:
-        takes = "" if self.expected is None else f"; {self.expected.of} takes a result such as {self.expected.example}"
-        return f"trial {trial.number} has no result: {reason}{takes}"
+        expected = self.expected
+        example = "" if expected is None else f"; {expected.of} takes a result such as {expected.example}"
+        return f"trial {trial.number} has no result: {reason}{example}"
 
     def _fail(self, trial: LeasedTrial, reason: str, failure: type[ProgramFailed] = ProgramFailed) -> None:
-        self._given_back = 0
+        self._released_in_a_row = 0
         trial.fail(reason)
         raise failure(reason)
 
-    def _give_back(self, trial: LeasedTrial, told: str) -> None:
-        trial.release(told)
+    def _release(self, trial: LeasedTrial, reason: str) -> None:
+        trial.release(reason)
         with self._lock:
-            self._given_back += 1
-            times = self._given_back
-        log.info("trial %d of study %r is released: %s", trial.number, trial.trial.study, told)
+            self._released_in_a_row += 1
+            times = self._released_in_a_row
+        log.info("trial %d of study %r is released: %s", trial.number, trial.trial.study, reason)
         if times >= self.limits.in_a_row:
-            raise Stopped(f"{times} trials in a row were released; reason of the last one: {told}")
+            raise Stopped(f"{times} trials in a row were released; reason of the last one: {reason}")
         # The server issues this trial next, so wait until the cause may be gone.
         self._stopping.wait(min(2.0 ** (times - 1), MAX_PAUSE))
         self.check_running()
@@ -304,7 +305,7 @@ def _not_started(name: str, error: Exception) -> str:
     return f"cannot start the program {name!r} ({cause}); {remedy}"
 
 
-def _told(code: int) -> str:
+def _described(code: int) -> str:
     """Describe how a program ended."""
     if code < 0:
         with suppress(ValueError):

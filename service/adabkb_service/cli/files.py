@@ -56,8 +56,8 @@ class Files:
             added = self.server.document(add(self.number, file, name, media_type))
         except OSError as error:
             fail(f"cannot read {file} ({error.strerror}); give a file that exists and is readable")
-        told = f"File {added['number']} of {self.holder}: {added['name']}, {added['size']} bytes."
-        show(added, told, as_json=self.as_json)
+        text = f"File {added['number']} of {self.holder}: {added['name']}, {added['size']} bytes."
+        show(added, text, as_json=self.as_json)
 
     def read(self, number: int, output: Path | None) -> None:
         """Print or save a file."""

@@ -33,7 +33,7 @@ class Command(TyperCommand):
             _check_once(ctx, given)
             ctx.ignore_unknown_options = True  # negative numbers look like options
         else:
-            args = [unknown, *args]  # checked before negative numbers
+            args = [unknown, *args]  # click then reports this one, not a negative number
         rest: list[str] = super().parse_args(ctx, args)
         root = ctx.find_root()
         taken = self.global_options()
@@ -92,7 +92,7 @@ class Group(TyperGroup):
         members: functions that make the commands, by name.
         group: the group's name; empty for the program itself.
         sections: the names below each heading of the help; empty for a single list.
-        elsewhere: what to do instead of a name that is no command, by name.
+        elsewhere: what to do instead, by names that are not commands.
         summaries: one-line descriptions, so that the help need not import the commands.
         paths: the paths of all commands by their last word, to suggest one for an unknown name.
         options: the options of ``TyperGroup``.

@@ -99,7 +99,7 @@ def checking(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parsed(identifier: Identifier, option: str, given: Any) -> Any:
-    """The parsed text, or texts; None if the option was not given."""
+    """Return the parsed text, or texts; None if the option was not given."""
     if isinstance(given, list):
         return [identifier.parse(text, option) for text in given]
     return None if given is None else identifier.parse(given, option)

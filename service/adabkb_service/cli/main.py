@@ -16,7 +16,7 @@ import typer.main
 
 from adabkb_service.cli.groups import Command, Group
 from adabkb_service.cli.identifiers import checking
-from adabkb_service.cli.output import AsJson, echo_error, fail, speaking
+from adabkb_service.cli.output import AsJson, echo_error, fail, printing_failures
 
 SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
     "Long-running programs": {
@@ -188,7 +188,7 @@ ELSEWHERE = {
 
 
 def _paths() -> dict[str, list[str]]:
-    """The paths of all commands, by the last word of the command and by other names."""
+    """Return the paths of all commands, by the last word of the command and by other names."""
     found: dict[str, list[str]] = {}
     for name, where in COMMANDS.items():
         found.setdefault(name, []).append(name)
@@ -249,7 +249,7 @@ app = typer.Typer(
 
 
 def _member(name: str, where: str | Mapping[str, str]) -> Any:
-    """A command of the first level, or a group."""
+    """Return a command of the first level, or a group."""
     needs_server = name in NEED_SERVER
     if isinstance(where, str):
         return _command(name, where, needs_server)
@@ -274,14 +274,14 @@ def _command(name: str, where: str, needs_server: bool) -> Any:
     except ModuleNotFoundError as missing:
         if not needs_server or (missing.name or "").startswith("adabkb_service"):
             raise
-        return _made(name, _need_server, ANYTHING)
+        return _make(name, _need_server, ANYTHING)
     if not needs_server and where not in ALONE:
         with_server: Callable[..., Callable[..., None]] = _imported("server_calls").with_server
         function = with_server(function)
-    return _made(name, function)
+    return _make(name, function)
 
 
-def _need_server(as_json: AsJson = False) -> None:  # noqa: ARG001 (read by ``speaking``)
+def _need_server(as_json: AsJson = False) -> None:  # noqa: ARG001 (read by ``printing_failures``)
     """Needs the server's packages: pip install 'adabkb-service[server]'."""
     fail("this command needs the server's packages; install them: pip install 'adabkb-service[server]'")
 
@@ -303,9 +303,9 @@ def _imported(module: str) -> Any:
         gc.enable()
 
 
-def _made(name: str, function: Callable[..., None], settings: dict[str, Any] | None = None) -> Any:
+def _make(name: str, function: Callable[..., None], settings: dict[str, Any] | None = None) -> Any:
     alone = typer.Typer(**PLAIN)
-    alone.command(name, cls=Command, context_settings=settings)(speaking(checking(function)))
+    alone.command(name, cls=Command, context_settings=settings)(printing_failures(checking(function)))
     command = typer.main.get_command(alone)
     if isinstance(command, Command) and (names := command.global_options()):
         command.epilog = f"Global options (adabkb --help): {', '.join(names)}"

@@ -54,9 +54,9 @@ def doctor(
             findings += _login(config)
     events = counted(extent.events, "event", "events")
     checked = _extent(extent.studies, extent.events) if study is None else f"study {study} with {events}"
-    looked = f"Checked {checked} in {found.url.render_as_string()}."
+    scope = f"Checked {checked} in {found.url.render_as_string()}."
     lines = [f"{finding.study or finding.subject}: {finding.what} ({finding.remedy})" for finding in findings]
-    text = "\n".join([looked, *(lines or ["No problems found."])])
+    text = "\n".join([scope, *(lines or ["No problems found."])])
     show([asdict(finding) for finding in findings], text, as_json=as_json)
     if findings:
         raise typer.Exit(1)
@@ -167,7 +167,7 @@ def copy(
 ) -> None:
     """Copy a whole database into an empty one.
 
-    Each may be SQLite or PostgreSQL, and every study continues where it was. First stop the servers of the source:
+    Each may be SQLite or PostgreSQL, and every study continues where it stopped. First stop the servers of the source:
     results that they store after the copy would be missing.
 
     adabkb data copy sqlite:///adabkb.db postgresql://adabkb@localhost/adabkb
@@ -177,8 +177,8 @@ def copy(
 
 
 def _warn_of_additions(schema: str | None, where: str) -> None:
-    said = f"a newer version has extended the schema ({schema}); data that only that version stores is not in {where}"
-    typer.echo(f"warning: {said}", err=True)
+    text = f"a newer version has extended the schema ({schema}); data that only that version stores is not in {where}"
+    typer.echo(f"warning: {text}", err=True)
 
 
 def _copied(source_url: str, target_url: str, *, exactly: bool = True) -> dict[str, int]:
@@ -191,17 +191,17 @@ def _copied(source_url: str, target_url: str, *, exactly: bool = True) -> dict[s
                 _warn_of_additions(migration.current(connection), "the restored database")
         if found := copying.row_counts(target):
             fail(
-                f"the database {target.url.database} is not empty: it has rows in {_told(found)}; a copy does not "
+                f"the database {target.url.database} is not empty: it has rows in {_described(found)}; a copy does not "
                 "replace them. Give a database that is empty, or does not exist yet"
             )
         migration.upgrade(target)
         return copying.copy(source, target)
 
 
-def _told(rows: dict[str, int]) -> str:
-    """Name the kinds of rows that users know (studies, tokens, trash, audit) or, if there are none, all tables."""
-    told: list[str] = [name for name in ("studies", "tokens", "trash", "audit") if name in rows]
-    return ", ".join(f"{name} ({rows[name]})" for name in told or sorted(rows))
+def _described(rows: dict[str, int]) -> str:
+    """Return the number of rows by kind that users know (studies, tokens, trash, audit) or, without any, by table."""
+    known: list[str] = [name for name in ("studies", "tokens", "trash", "audit") if name in rows]
+    return ", ".join(f"{name} ({rows[name]})" for name in known or sorted(rows))
 
 
 def import_(
@@ -209,7 +209,7 @@ def import_(
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Import an exported study. It continues where it was."""
+    """Import an exported study. It continues where it stopped."""
     with opened(settings(database=database).database) as target:
         migration.prepare(target)
         try:

@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 def list_kept(kept_for: KeptFor = None, as_json: AsJson = False) -> None:
     """List the results that are kept on this machine.
 
-    They wait to be sent, or their server refused them. Each is listed with its last error or its refusal.
+    They were not sent yet, or their server refused them. Each is listed with its last error or its refusal.
     """
     entries = _entries(kept_for)
     show([_document(entry) for entry in entries], _listed(entries), as_json=as_json)
@@ -65,15 +65,17 @@ def send(
         delivered = server.perform(delivery(outbox))
     waiting = outbox.waiting()
     lines = [
-        f"{len(delivered.sent)} sent to {server.shown}, {len(delivered.refused)} refused, {len(waiting)} still wait."
+        f"{len(delivered.sent)} sent to {server.shown}, {len(delivered.refused)} refused, {len(waiting)} not sent yet."
     ]
     lines += [_line(Entry(outbox, kept)) for kept in (*delivered.refused, *waiting)]
     if not any((delivered.sent, delivered.refused, waiting)):
         lines = [f"Nothing waits for {outbox.server}."]
         if others := [other.server for other in Outbox.every() if other.server != outbox.server and other.waiting()]:
             lines.append(f"There are results for {', '.join(others)}; if that server has moved here: --kept-for SERVER")
-    fates = {"sent": delivered.sent, "refused": delivered.refused, "waiting": waiting}
-    document = {fate: [_document(Entry(outbox, kept)) for kept in results] for fate, results in fates.items()}
+    by_outcome = {"sent": delivered.sent, "refused": delivered.refused, "waiting": waiting}
+    document = {
+        outcome: [_document(Entry(outbox, kept)) for kept in results] for outcome, results in by_outcome.items()
+    }
     show(document, "\n".join(lines), as_json=as_json)
     if delivered.refused or waiting:
         raise typer.Exit(1)
@@ -126,16 +128,16 @@ def _listed(entries: Sequence[Entry]) -> str:
 
 def _line(entry: Entry) -> str:
     kept = entry.kept
-    said = (
+    problem = (
         f"; refused: {kept.refusal}" if kept.refusal else f"; last error: {kept.last_error}" if kept.last_error else ""
     )
-    return f"  {_id(kept)} {kept.study} {_result(kept.body)}, kept {_age(kept)} ago{said}"
+    return f"  {_id(kept)} {kept.study} {_result(kept.body)}, kept {_age(kept)} ago{problem}"
 
 
 def _result(body: dict[str, Any]) -> str:
     where = f"trial {body['trial']}" if body.get("trial") else point(body.get("parameters") or {})
-    told = repr(body["value"]) if "value" in body else f"failed ({body.get('reason') or 'no reason given'})"
-    return f"{where}: {told}"
+    result = repr(body["value"]) if "value" in body else f"failed ({body.get('reason') or 'no reason given'})"
+    return f"{where}: {result}"
 
 
 def _age(kept: KeptResult) -> str:

@@ -31,11 +31,11 @@ class Failure(Exception):
         self.document = document or {"error": message}
 
 
-def speaking(command: Callable[..., None]) -> Callable[..., None]:
+def printing_failures(command: Callable[..., None]) -> Callable[..., None]:
     """Wrap a command, so that it prints its failure and exits with code 1."""
 
     @wraps(command)
-    def spoken(**options: Any) -> None:
+    def wrapped(**options: Any) -> None:
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(
                 errors="backslashreplace"
@@ -45,18 +45,18 @@ def speaking(command: Callable[..., None]) -> Callable[..., None]:
         except OSError as error:
             if error.errno != ENOSPC:
                 raise
-            told = Failure("cannot write the output: no space is left on its disk; free some, and repeat the command")
+            shown = Failure("cannot write the output: no space is left on its disk; free some, and repeat the command")
         except Failure as failure:
-            told = failure
+            shown = failure
         else:
             return
         if options.get("as_json"):
-            echo_error(told.document)
+            echo_error(shown.document)
         else:
-            typer.echo(f"error: {told}", err=True)
+            typer.echo(f"error: {shown}", err=True)
         raise typer.Exit(1)
 
-    return spoken
+    return wrapped
 
 
 def echo_error(document: Mapping[str, Any]) -> None:

@@ -112,9 +112,9 @@ class Output:
         self._thread = threading.Thread(target=self._pump, daemon=True)
         self._thread.start()
 
-    def wait(self, patience: float) -> None:
-        """Wait for end of file, for at most this many seconds."""
-        self._thread.join(patience)
+    def wait(self, seconds: float) -> None:
+        """Wait for the end of the output, for at most ``seconds``."""
+        self._thread.join(seconds)
 
     def text(self) -> str:
         """Return the last ``KEPT`` bytes of the output, once the group has ended. A process that has left the group may

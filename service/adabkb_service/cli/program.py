@@ -85,7 +85,7 @@ def variable(name: str) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as an argument: a text unchanged, any other value as JSON."""
+    """Return a value as an argument: a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

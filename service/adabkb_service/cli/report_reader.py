@@ -36,7 +36,7 @@ class ReportReader:
         self._grace = grace
         self._read = 0
         self._over = threading.Event()
-        self._is_lost = False
+        self._is_refused = False
         """Whether the server has refused a report; if so, no more are sent."""
 
     @contextmanager
@@ -52,12 +52,12 @@ class ReportReader:
 
     def _follow(self) -> None:
         while not self._over.wait(LOOK_EVERY):
-            if self._pass_on():
-                self._end()
+            if self._report_new_lines():
+                self._end_program()
                 return
-        self._pass_on()
+        self._report_new_lines()
 
-    def _pass_on(self) -> bool:
+    def _report_new_lines(self) -> bool:
         """Report the new lines of the file, and return whether the trial is stopped."""
         try:
             with self._file.open("rb") as stream:
@@ -68,7 +68,7 @@ class ReportReader:
         whole = new[: new.rfind(b"\n") + 1]
         self._read += len(whole)
         for line in whole.decode(errors="replace").splitlines():
-            if self._is_lost:
+            if self._is_refused:
                 return False
             try:
                 found = program.report(line)
@@ -78,10 +78,10 @@ class ReportReader:
                         return True
             except (AdaBKBError, ValueError) as error:
                 log.warning("trial %d of study %r: %s", self._trial.number, self._trial.trial.study, error)
-                self._is_lost = isinstance(error, AdaBKBError)
+                self._is_refused = isinstance(error, AdaBKBError)
         return False
 
-    def _end(self) -> None:
+    def _end_program(self) -> None:
         """Ask the program to end, and kill it after the grace period."""
         self._group.send(signal.SIGTERM if self._grace else signal.SIGKILL)
         if not self._over.wait(self._grace):

@@ -259,7 +259,7 @@ def watch(
     seq = 0 if all_events else found["revision"]
     with suppress(KeyboardInterrupt):
         while found["state"] != "complete" or seq < found["revision"]:
-            for event in _happening(server, study, seq):
+            for event in _events_after(server, study, seq):
                 seq = event["seq"]
                 typer.echo(json.dumps(event, ensure_ascii=False) if as_json else _event(event))
                 if event["kind"] == COMPLETED:
@@ -267,7 +267,7 @@ def watch(
             found = server.document(StudyCalls(study).info())
 
 
-def _happening(server: Server, study: str, after: int) -> Iterator[dict[str, Any]]:
+def _events_after(server: Server, study: str, after: int) -> Iterator[dict[str, Any]]:
     """Yield the events after a number as they arrive, until the server ends the stream or the connection is lost."""
     headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
     with suppress(ConnectionFailed):

@@ -56,7 +56,7 @@ def results(found: Iterable[Row]) -> list[Row]:
 
 
 def _status(result: Row) -> str:
-    """Why a result does not count, and what it lacks."""
+    """Return why the model ignores a result, and what the result lacks."""
     words = [word for word in ("excluded", "outside") if result.get(word)]
     lacking = ", ".join(result.get("missing") or ())
     return "; ".join([*words, *([f"{lacking} missing"] if lacking else [])])

@@ -20,7 +20,7 @@ from adabkb_client._run.evaluation import Expected, names_at_trial
 from adabkb_client._trial import LEASE_SECONDS
 from adabkb_client._values import figure
 from adabkb_service.cli.described import point
-from adabkb_service.cli.evaluation import GIVE_BACK, CaughtFailure, Limits, ProgramFailed, Programs, Stopped
+from adabkb_service.cli.evaluation import RELEASE, CaughtFailure, Limits, ProgramFailed, Programs, Stopped
 from adabkb_service.cli.output import AsJson, counted, fail, show
 from adabkb_service.cli.program import WrongPlaceholder, check_placeholders
 from adabkb_service.cli.refusals import no_trial, option_names
@@ -105,15 +105,17 @@ def run(
         _make_folder(logs)
     url, token = checked(url), sendable(token)
     server = None if local is None else local_server(local)
-    told = {"ADABKB_URL": url if server is None else server.address()} | ({"ADABKB_TOKEN": token} if token else {})
-    programs = Programs(program, {**os.environ, **told}, Limits(trial_timeout, grace, max_failures), expression, logs)
+    variables = {"ADABKB_URL": url if server is None else server.address()} | ({"ADABKB_TOKEN": token} if token else {})
+    programs = Programs(
+        program, {**os.environ, **variables}, Limits(trial_timeout, grace, max_failures), expression, logs
+    )
     programs.gpus = _devices(gpus)
     programs.caught = _caught(catch or [])
     with (
         reported(option_names(run), study),
         _client(url, token, server, retry_for) as client,
         _lines_on_standard_error(),
-        programs.passing_signals_on(),
+        programs.forwarding_signals(),
         _explained(study, max_failures),
     ):
         found = client.study(study)
@@ -167,7 +169,7 @@ def _explained(study: str, max_failures: int) -> Iterator[None]:
 
 
 def _devices(gpus: str | None) -> list[str]:
-    """Return the devices, which programs are distributed over evenly."""
+    """Return the devices over which the programs are distributed evenly."""
     found = [] if gpus is None else [each.strip() for each in gpus.split(",")]
     if not all(found):
         fail(f"--gpus {gpus!r} has an empty name; give devices with commas between them, such as 0,1")
@@ -177,8 +179,8 @@ def _devices(gpus: str | None) -> list[str]:
 def _caught(codes: list[int]) -> set[int]:
     """Return the exit codes of failures that never stop the run."""
     for code in codes:
-        if code == GIVE_BACK or not 1 <= code <= 255:
-            fail(f"--catch {code} is not an exit code of a failure; give one from 1 to 255 other than {GIVE_BACK}")
+        if code == RELEASE or not 1 <= code <= 255:
+            fail(f"--catch {code} is not an exit code of a failure; give one from 1 to 255 other than {RELEASE}")
     return set(codes)
 
 

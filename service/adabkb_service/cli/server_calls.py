@@ -157,7 +157,7 @@ def _as_sent(item: Json) -> Json:
 def connected(
     server: RemoteServer | LocalServer, token: str | None, timeout: float, retry_for: float
 ) -> Iterator[Server]:
-    """A server whose connections are closed at the end of the block. Results are not kept in an outbox."""
+    """Yield a server, whose connections are closed at the end of the block. Results are not kept in an outbox."""
     with closing(Transport(Settings(server, token, timeout, retry_for, outbox=None))) as transport:
         yield Server(transport)
 

@@ -22,7 +22,7 @@ User = Annotated[str, typer.Argument(help='a user, or "*" for everybody', show_d
 def show_access(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     """Show the owner of a study and the users it is shared with."""
     found = server.document(StudyCalls(study).access())
-    show(found, _told(study, found), as_json=as_json)
+    show(found, _description(study, found), as_json=as_json)
 
 
 def share(
@@ -119,10 +119,10 @@ def whoami(server: Server, as_json: AsJson = False) -> None:
 
 def _change(server: Server, study: str, change: Steps[Access], *, as_json: bool) -> None:
     found = server.document(change)
-    show(found, _told(study, found), as_json=as_json)
+    show(found, _description(study, found), as_json=as_json)
 
 
-def _told(study: str, access: dict[str, Any]) -> str:
+def _description(study: str, access: dict[str, Any]) -> str:
     owner = f"belongs to {access['owner']}" if access["owner"] else "has no owner"
     if not access["owner"] and not access["shared_with"]:
         owner += ": only administrators see it"

@@ -69,7 +69,7 @@ def show_study(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     if error := found["model"]["error"]:
         lines.append(f"the model has failed: {error}")
     if older := found.get("transfer_from"):
-        lines.append(f"begins from: {', '.join(older)}")
+        lines.append(f"also uses the results of: {', '.join(older)}")
     if found["constraints"]:
         lines.append(f"constraints: {', '.join(found['constraints'])}")
     lines += map(_mixture, found.get("mixtures", []))
@@ -107,7 +107,7 @@ def update(
     budget: Annotated[str | None, _limit('number of trials, "3 plates" or "cost 50"')] = None,
     tolerance: Annotated[str | None, _limit("gap at which the study is complete")] = None,
     lease_seconds: Annotated[float | None, other("duration of a lease", "SECONDS")] = None,
-    max_attempts: Annotated[int | None, other("expired leases that fail a trial", "NUMBER")] = None,
+    max_attempts: Annotated[int | None, other("expired leases after which a trial fails", "NUMBER")] = None,
     max_runtime_seconds: Annotated[str | None, other("time limit of an attempt", "SECONDS")] = None,
     failure_limit: Annotated[str | None, other("failures in a row that pause the study", "NUMBER")] = None,
     pending_limit: Annotated[str | None, other("maximum number of unfinished trials", "NUMBER")] = None,
@@ -188,7 +188,7 @@ def update(
     """Change the settings of a study, or edit its space.
 
     What is not given stays; "none", or --no-robust and --no-per-cost, removes a setting, except early stopping.
-    Options from --tag on may be repeated; only --parameter keeps old entries.
+    Options listed from --tag on may be repeated; except for --parameter, they replace all old entries.
 
     \b
     adabkb study update svm --budget 100 --tolerance none --quantity 'value={"unit": "%", "low": 0, "high": 100}'
@@ -217,7 +217,7 @@ def update(
     }
     given = {name: each for name, each in options.items() if each[0] is not None}
     changes: dict[str, Any] = {
-        name: None if told in (NO_LIMIT, [NO_LIMIT]) else read(told) for name, (told, read) in given.items()
+        name: None if value in (NO_LIMIT, [NO_LIMIT]) else read(value) for name, (value, read) in given.items()
     }
     rules = {"no_gain_for": no_gain_for, "gap_share_below": gap_share_below}
     if any(rules.values()):
@@ -286,11 +286,11 @@ def export_report(
     For the same report with charts, to print or save as PDF, open http://SERVER/studies/STUDY/report.
     """
     text = server.perform(StudyCalls(study).export_report())
-    told = json.dumps({"markdown": text}) + "\n" if as_json else text
+    content = json.dumps({"markdown": text}) + "\n" if as_json else text
     if output is None:
-        typer.echo(told, nl=False)
+        typer.echo(content, nl=False)
         return
-    _write(output, lambda file: file.write_text(told, encoding="utf-8", newline=""))
+    _write(output, lambda file: file.write_text(content, encoding="utf-8", newline=""))
 
 
 def _write(output: Path, write: Callable[[Path], object]) -> None:

@@ -87,7 +87,7 @@ def list_tokens(database: DatabaseUrl = None, as_json: AsJson = False) -> None:
     with service_on(database) as service:
         found = list(_all(service))
     text = table(
-        ["id", "name", "user", "may", "studies", "last used", "until", "quotas"], [_row(token) for token in found]
+        ["id", "name", "user", "scope", "studies", "last used", "expires", "quotas"], [_row(token) for token in found]
     )
     show([token.model_dump(mode="json") for token in found], text if found else "There are no tokens.", as_json=as_json)
 
@@ -120,7 +120,9 @@ def change_quotas(
     quotas = _quotas(quota)
     with service_on(database) as service:
         changed = tokens.change(service, administrator(), token, quotas.changes())
-    show(changed.model_dump(mode="json"), f"Token {token}: {_told(changed) or 'default quotas'}.", as_json=as_json)
+    show(
+        changed.model_dump(mode="json"), f"Token {token}: {_own_quotas(changed) or 'default quotas'}.", as_json=as_json
+    )
 
 
 def show_audit(
@@ -182,8 +184,8 @@ def _number(text: str) -> float | str | None:
         return text
 
 
-def _told(token: Token) -> str:
-    """Describe the token's own quotas."""
+def _own_quotas(token: Token) -> str:
+    """Return the token's own quotas as text; empty without any."""
     return ", ".join(f"{name}={value:g}" for name, value in token.quotas.model_dump().items() if value is not None)
 
 
@@ -195,7 +197,7 @@ def _row(token: Token) -> list[str]:
     may = ",".join(token.scopes) if token.link is None else "link"
     until = "revoked" if token.revoked_at else "" if token.expires_at is None else f"{token.expires_at:%Y-%m-%d %H:%M}"
     used = "" if token.used_at is None else f"{token.used_at:%Y-%m-%d %H:%M}"
-    return [token.id, token.name, token.user, may, ",".join(token.studies or ["all"]), used, until, _told(token)]
+    return [token.id, token.name, token.user, may, ",".join(token.studies or ["all"]), used, until, _own_quotas(token)]
 
 
 def _line(entry: AuditEntry) -> str:

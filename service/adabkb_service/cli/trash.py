@@ -66,7 +66,7 @@ def restore_study(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Restore a deleted study. It continues where it was, with its webhooks and links."""
+    """Restore a deleted study. It continues where it stopped, with its webhooks and links."""
     found = server.document(client_calls.restore_study(study, deletion))
     show(found, summary(found), as_json=as_json)
 
@@ -80,7 +80,7 @@ def purge_study(
     as_json: AsJson = False,
 ) -> None:
     """Permanently delete a study in the trash."""
-    _confirm(f"Permanently delete deletion {deletion} from the trash?", yes=yes)
+    _confirm(f"Permanently delete the study of deletion {deletion} from the trash?", yes=yes)
     server.perform(client_calls.purge_study(deletion))
     show({"purged": deletion}, f"Deletion {deletion} is no longer in the trash.", as_json=as_json)
 

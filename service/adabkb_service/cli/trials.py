@@ -133,7 +133,7 @@ def observe(
             "give a value, or --metric NAME=NUMBER for each of several objectives. If the evaluation failed, run: "
             f"adabkb trial fail {study} {trial} REASON"
         )
-    told = StudyCalls(study).observe(
+    steps = StudyCalls(study).observe(
         trial,
         value,
         std_error=std_error,
@@ -143,7 +143,7 @@ def observe(
         attempt=attempt,
         **parse_metrics(metric, metric_std_error),
     )
-    _tell(server, trial, told, as_json=as_json)
+    _send(server, trial, steps, as_json=as_json)
 
 
 def _evaluated(server: Server, study: str, trial: int, changed: dict[str, Any]) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def fail_trial(
     \b
     adabkb trial fail svm 7 "out of memory"
     """
-    _tell(server, trial, StudyCalls(study).fail(trial, reason, seconds=seconds, attempt=attempt), as_json=as_json)
+    _send(server, trial, StudyCalls(study).fail(trial, reason, seconds=seconds, attempt=attempt), as_json=as_json)
 
 
 def add(
@@ -228,17 +228,17 @@ def observe_many(
     """
     items = read_items(file)
     documents = list(items.values())
-    fates: list[dict[str, Any]] = []
+    outcomes: list[dict[str, Any]] = []
     for start in range(0, len(documents), BATCH):
-        told = batch(study, documents[start : start + BATCH], dry_run=dry_run)
+        steps = batch(study, documents[start : start + BATCH], dry_run=dry_run)
         try:
-            fates += server.document(told)["items"]
+            outcomes += server.document(steps)["items"]
         except Invalid as error:
             refuse(error, {}, study, list(items)[start:])
-    refused = [(line, fate) for line, fate in zip(items, fates, strict=True) if fate["status"] >= 400]
-    lines = [f"line {line}: {fate['detail']} [{fate['code']}]" for line, fate in refused]
-    accepted = f"{len(fates) - len(refused)} of {len(fates)} results are {'acceptable' if dry_run else 'stored'}."
-    show(fates, "\n".join([*lines, accepted]), as_json=as_json)
+    refused = [(line, outcome) for line, outcome in zip(items, outcomes, strict=True) if outcome["status"] >= 400]
+    lines = [f"line {line}: {outcome['detail']} [{outcome['code']}]" for line, outcome in refused]
+    accepted = f"{len(outcomes) - len(refused)} of {len(outcomes)} results are {'acceptable' if dry_run else 'stored'}."
+    show(outcomes, "\n".join([*lines, accepted]), as_json=as_json)
     if refused:
         raise typer.Exit(1)
 
@@ -253,8 +253,8 @@ def queue(server: Server, study: StudyId, parameters: Point, plate: OwnPlate = N
     adabkb trial queue coupling temperature=80 ligand=XPhos --plate new
     """
     trial = server.document(StudyCalls(study).queue(parse_point(parameters), plate=plate))
-    told = f"Trial {trial['number']} is {trial['state']}{_on_plate(trial)}: {exact_point(trial['parameters'])}"
-    show(trial, told, as_json=as_json)
+    text = f"Trial {trial['number']} is {trial['state']}{_on_plate(trial)}: {exact_point(trial['parameters'])}"
+    show(trial, text, as_json=as_json)
 
 
 def repeat(
@@ -435,8 +435,9 @@ def _reasons(origin: str, decision: dict[str, Any] | None) -> list[str]:
     return lines
 
 
-def _tell(server: Server, trial: int, told: Steps[Answer], *, as_json: bool) -> None:
-    answer = server.document(told)
+def _send(server: Server, trial: int, steps: Steps[Answer], *, as_json: bool) -> None:
+    answer = server.document(steps)
     lacking = ", ".join((answer["observation"] or {}).get("missing", []))
-    state = f"{answer['trial']['state']}; {lacking} missing" if lacking else answer["trial"]["state"]
-    show(answer, f"Trial {trial} is {state}. {summary(answer['study'])}", as_json=as_json)
+    state = "has failed" if answer["trial"]["state"] == "failed" else f"is {answer['trial']['state']}"
+    state += f"; {lacking} missing" if lacking else ""
+    show(answer, f"Trial {trial} {state}. {summary(answer['study'])}", as_json=as_json)

@@ -15,7 +15,7 @@ from adabkb_service.cli.output import fail
 
 EXAMPLE = 'such as C=10 kernel=rbf, or as JSON \'{"C": 10, "kernel": "rbf"}\''
 NO_LIMIT = "none"
-"""What removes a limit, or another setting of a study."""
+"""The text that removes a limit or another setting of a study."""
 OBJECTS = {
     "--algorithm": '\'{"kind": "sobol"}\'',
     "--early-stopping": '\'{"rule": "asha", "max_steps": 27}\'',
@@ -68,7 +68,7 @@ def number(text: str) -> float:
 
 
 def _several(option: str, metavar: str, text: str) -> Any:
-    """An option that may be repeated."""
+    """Return an option that may be repeated."""
     return typer.Option(option, metavar=metavar, help=text, show_default=False)
 
 
@@ -239,8 +239,8 @@ def parse_tag(text: str) -> tuple[str, str]:
 
 
 def parse(text: str) -> Any:
-    """Return a text's JSON value, or otherwise the text itself. A string that looks like a number needs
-    quotation marks: '"1"'."""
+    """Return the JSON value of a text or, if the text is not JSON, the text itself. A string that looks like a number
+    needs quotation marks: '"1"'."""
     try:
         return json.loads(text)
     except ValueError:

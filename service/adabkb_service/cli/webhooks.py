@@ -40,7 +40,7 @@ def add(
 ) -> None:
     """Send signed messages about a study to an address.
 
-    It receives messages from now on. The signing secret is shown only once.
+    The address receives messages from now on. The signing secret is shown only once.
 
     \b
     adabkb study add-webhook svm https://lab.example/hooks/7 --notification trial.overdue

@@ -26,14 +26,14 @@ class Identity:
     issuer: str
     subject: str
     user: str
-    """Name for studies and shares, unless the person already has one."""
+    """The user name, in studies and shares, unless the person already has one."""
     name: str
     email: str | None
     scope: Scope
 
 
 def identify(claims: Mapping[str, Any], config: ProviderConfig) -> Identity:
-    """The person that verified claims describe.
+    """Return the person whom verified claims describe.
 
     Raises:
         LoginRefused: the claims lack a usable subject or user name, the email address that serves as the user name is
@@ -92,8 +92,8 @@ def _groups(claims: Mapping[str, Any], config: ProviderConfig) -> frozenset[str]
 
 
 def found_at(claims: Mapping[str, Any], name: str) -> Any:
-    """The claim called ``name`` or, without one, the nested claim at this path of names, separated by dots; None if
-    there is neither."""
+    """Return the claim called ``name`` or, without one, the nested claim at this path of names, separated by dots; None
+    if there is neither."""
     if name in claims:
         return claims[name]
     found: Any = claims

@@ -36,13 +36,13 @@ class Login:
 
     @classmethod
     def begin(cls, target: str) -> Self:
-        """Begin a login that ends at ``target`` if this is a path of this server, otherwise at the first page."""
+        """Begin a login that leads to ``target`` if this is a path of this server, otherwise to the first page."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         return cls(state, nonce, verifier, local_path(target))
 
     @classmethod
     def read(cls, cookie: str | None, state: str) -> Self:
-        """The login in a cookie, if its state is the one that the provider has returned.
+        """Return the login in a cookie, if its state is the one that the provider has returned.
 
         Raises:
             LoginFailed: the login was not begun in this browser, is over, or took too long.
@@ -64,8 +64,8 @@ class Login:
         except (ValueError, TypeError, RecursionError):
             return None
         texts = [login.state, login.nonce, login.verifier]
-        is_sound = all(isinstance(each, str) and _TOKEN.fullmatch(each) for each in texts)
-        return login if is_sound and isinstance(login.next, str) else None
+        is_valid = all(isinstance(each, str) and _TOKEN.fullmatch(each) for each in texts)
+        return login if is_valid and isinstance(login.next, str) else None
 
     @property
     def cookie(self) -> str:
@@ -74,7 +74,7 @@ class Login:
 
 
 def local_path(target: str) -> str:
-    """``target`` if it is a path (with a query) on this host; otherwise the path of the first page."""
+    """Return ``target`` if it is a path (with a query) on this host; otherwise the path of the first page."""
     try:
         parts = urlsplit(target)
     except ValueError:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Metadata = Mapping[str, Any]
 
 KEPT_SECONDS = 3600.0
-"""Age in seconds from which the provider's metadata and keys are read again."""
+"""Age in seconds at which the provider's metadata and keys are read again."""
 FAILED_SECONDS = 5.0
 """Seconds after a failure during which the provider is not contacted again."""
 LEEWAY = 120
@@ -75,7 +75,7 @@ class Provider:
         self._failure: tuple[float, ProviderUnavailable] | None = None
 
     async def authorization_url(self, login: Login, redirect_uri: str) -> str:
-        """The address at the provider to which a browser is sent.
+        """Return the address at the provider to which a browser is sent.
 
         Raises:
             ProviderUnavailable: the provider does not answer, or its answer is not usable.
@@ -123,7 +123,8 @@ class Provider:
         return Authenticated(claims, id_token)
 
     async def logout_url(self, id_token: str | None, return_uri: str) -> str | None:
-        """The address that logs a person out at the provider; None if the provider has none, or does not answer."""
+        """Return the address that logs a person out at the provider; None if the provider has none, or does not
+        answer."""
         try:
             metadata = await self.discover()
         except ProviderUnavailable:
@@ -136,7 +137,7 @@ class Provider:
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{query}"
 
     async def discover(self) -> Metadata:
-        """The provider's metadata, at most ``KEPT_SECONDS`` old.
+        """Return the provider's metadata, at most ``KEPT_SECONDS`` old.
 
         Raises:
             ProviderUnavailable: the provider does not answer, or its answer is not usable.
@@ -181,8 +182,10 @@ class Provider:
         if issuer != self.config.issuer and (issuer is not None or needs_issuer):
             raise LoginFailed(f"The answer is from another provider: {shown(issuer)}. {AGAIN}", "login: issuer")
         if error := answer.get("error"):
-            said = answer.get("error_description")
-            detail = f"The provider refused the login: {shown(error)}{f' ({shown(said)})' if said else ''}."
+            description = answer.get("error_description")
+            detail = (
+                f"The provider refused the login: {shown(error)}{f' ({shown(description)})' if description else ''}."
+            )
             if error == "access_denied":
                 detail += " You or the provider declined; ask its administrator for access to this application."
             raise LoginRefused(f"{detail} {AGAIN}", "login: refused by the provider")
@@ -191,12 +194,12 @@ class Provider:
 
     @asynccontextmanager
     async def _client(self, metadata: Metadata) -> AsyncIterator[AsyncOAuth2Client]:
-        """A client for one login or discovery, whose exchanges may take ``config.seconds`` in total.
+        """Yield a client for one login or discovery, whose exchanges may take ``config.seconds`` in total.
 
         Raises:
             ProviderUnavailable: the provider does not answer in time.
         """
-        import httpx2  # noqa: PLC0415 (of the extra oidc)
+        import httpx2  # noqa: PLC0415 (needs the extra oidc)
         from authlib.integrations.httpx_client import AsyncOAuth2Client  # noqa: PLC0415
 
         config = self.config
@@ -226,7 +229,7 @@ class Provider:
     async def _read(
         self, client: AsyncOAuth2Client, url: str, check: str = "the provider", **headers: str
     ) -> dict[str, Any]:
-        """A JSON document of the provider.
+        """Return a JSON document of the provider.
 
         Raises:
             ProviderUnavailable: the answer is not a JSON object; the message says what to check, given as ``check``.
@@ -282,7 +285,7 @@ class Provider:
         nonce: str,
         now: datetime,
     ) -> dict[str, Any]:
-        """The claims of an ID token, whose signature, issuer, audience, times and nonce are checked.
+        """Return the claims of an ID token after checking its signature, issuer, audience, times and nonce.
 
         A signature by an unknown key is checked again with the provider's current keys.
         """
@@ -326,7 +329,7 @@ class Provider:
     async def _completed(
         self, client: AsyncOAuth2Client, metadata: Metadata, claims: dict[str, Any], access_token: Any
     ) -> dict[str, Any]:
-        """The claims, with those of the userinfo endpoint if the ID token lacks the user's name or groups."""
+        """Return the claims, with those of the userinfo endpoint if the ID token lacks the user's name or groups."""
         endpoint = metadata.get("userinfo_endpoint")
         wanted = (self.config.user_claim, self.config.groups_claim)
         if endpoint is None or not isinstance(access_token, str) or all(found_at(claims, each) for each in wanted):

@@ -19,7 +19,7 @@ router = APIRouter(include_in_schema=False, route_class=PageRoute)
 @needs("read")
 @not_for_links
 def get_account(request: Request, service: ServiceDep, caller: CallerDep) -> Response:
-    """The account of the sender."""
+    """Return the account page of the user."""
     own = [] if caller.person is None else sessions.own(service, caller)
     people = sessions.page(service, "", MAX_USERS)[0] if caller.is_admin else []
     return page(request, "account.html", sessions=own, people=people)

@@ -24,13 +24,14 @@ router = APIRouter(include_in_schema=False, route_class=GuardedRoute)
 
 @cache
 def _files() -> dict[str, bytes]:
-    """Content of each file by name."""
+    """Return the content of each file by name."""
     return {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir()) if path.suffix in MEDIA_TYPES}
 
 
 @cache
 def digest() -> str:
-    """A digest of all assets. It is part of their URLs, so that browsers cache them until one of them changes."""
+    """Return a digest of all assets. It is part of their URLs, so that browsers cache them until one of them
+    changes."""
     found = hashlib.sha256()
     for name, content in _files().items():
         found.update(f"{name}\0{len(content)}\0".encode() + content)

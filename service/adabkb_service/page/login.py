@@ -35,7 +35,7 @@ router = APIRouter(include_in_schema=False, route_class=GuardedRoute)
 @router.get("/login")
 @needs_nothing
 async def get_login(request: Request, target: Annotated[str, Query(alias="next", max_length=2000)] = "/") -> Response:
-    """The form for a token, and the button of the identity provider."""
+    """Return the page with the form for a token and the button of the identity provider."""
     return page(request, "login.html", detail=None, next=target)
 
 
@@ -98,5 +98,5 @@ async def _logged_out(request: Request, ended: EndedSession | None) -> Response:
 
 
 def base_url(request: Request) -> str:
-    """The address of this server for the browser, according to the headers of trusted proxies."""
+    """Return the address of this server for the browser, according to the headers of trusted proxies."""
     return f"{request.url.scheme}://{request.url.netloc}{request.scope.get('root_path', '')}"

@@ -55,7 +55,7 @@ def show_missing_pages(app: FastAPI) -> None:
 
 
 def _target(request: Request) -> str:
-    """The path to return to after a login, below the prefix of the proxy."""
+    """Return the path of the page to show after a login, below the prefix of the proxy."""
     if request.method != "GET" or "hx-request" in request.headers:
         return "/"
     path = own_path(request.scope)
@@ -63,10 +63,10 @@ def _target(request: Request) -> str:
 
 
 class LoginRoute(GuardedRoute):
-    """A route whose refusals are pages. Programs get them as problems."""
+    """A route that shows its errors to browsers as pages. Programs get problem documents."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle a request (ASGI), with errors as pages for browsers."""
         try:
             await super().handle(scope, receive, send)
         except AdaBKBError as error:
@@ -76,7 +76,7 @@ class LoginRoute(GuardedRoute):
             await refusal(request, error)(scope, receive, send)
 
     def get_route_handler(self) -> Handler:
-        """FastAPI's handler, whose refusals become pages."""
+        """Return FastAPI's handler, with errors as pages for browsers."""
         handler = super().get_route_handler()
 
         async def answer(request: Request) -> Response:

@@ -1,7 +1,7 @@
 """/login/oidc: log in with an OpenID Connect provider, by the authorization code flow with PKCE.
 
-The browser keeps state, nonce and verifier in a separate cookie, so only the browser that began a login can complete
-it, and a login that is never completed takes no memory of the server. The session is a token in the cookie of the web
+The browser keeps state, nonce and verifier in a separate cookie. So only the browser that began a login can complete
+it, and the server stores nothing for a login that is never completed. The session is a token in the cookie of the web
 interface.
 """
 
@@ -57,7 +57,7 @@ async def begin(request: Request, target: Annotated[str, Query(alias="next", max
 @router.get(CALLBACK)
 @needs_nothing
 async def end(request: Request, service: ServiceDep) -> Response:
-    """Log in the person whom the provider has authenticated, and go on to the page where the login began."""
+    """Log in the person whom the provider has authenticated, and redirect to the page where the login began."""
     provider, target = _provider(request), "/"
     name, secure = _begun(request)
     root = request.scope.get("root_path", "")
@@ -78,7 +78,7 @@ async def end(request: Request, service: ServiceDep) -> Response:
 
 
 async def _session(request: Request, service: Service, provider: Provider, login: Login, answer: dict[str, str]) -> str:
-    """The token of a new session."""
+    """Start a session, and return its token."""
     found = await provider.authenticate(login, answer, _redirect_uri(request), service.clock())
     identity = identify(found.claims, provider.config)
     hours, previous = provider.config.session_hours, cookie_of(request.scope)
@@ -100,8 +100,8 @@ def _redirect_uri(request: Request) -> str:
 
 
 def _begun(request: Request) -> tuple[str, bool]:
-    """The name of the cookie of a login that has begun, and whether it needs https. No other host can set a cookie with
-    the prefix ``__Host-``."""
+    """Return the name of the cookie of a login that has begun, and whether it needs https. No other host can set a
+    cookie with the prefix ``__Host-``."""
     secure = request.url.scheme == "https"
     return f"__Host-{BEGUN}" if secure else BEGUN, secure
 
@@ -114,7 +114,11 @@ def _note(request: Request, error: AdaBKBError) -> None:
 
 
 def _refusal(request: Request, error: AdaBKBError, target: str) -> Response:
-    """The error as a page, from which one can try again. Programs get a problem."""
+    """Return an error as a page from which the user can try again.
+
+    Raises:
+        AdaBKBError: the error itself, for programs, which get it as a problem document.
+    """
     if not wants_page(request):
         raise error
     kind = problem_type_of(error)

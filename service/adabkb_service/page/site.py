@@ -83,9 +83,9 @@ class Site(StaticFiles):
         self._index = folder / "index.html" if folder else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle a request (ASGI)."""
         mounted = dict(scope)
-        scope["root_path"] = scope["app_root_path"]  # errors name the whole path, as everywhere
+        scope["root_path"] = scope["app_root_path"]  # error pages name the whole path, as for other routes
         if self._index and self._index.is_file():
             await super().__call__(mounted, receive, send)
             return
@@ -95,7 +95,7 @@ class Site(StaticFiles):
         await answer(scope, receive, send)
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """A file, or a 404."""
+        """Return a file of the site, or a 404."""
         response = await super().get_response(path, scope)
         response.headers.update(KEPT)
         return response

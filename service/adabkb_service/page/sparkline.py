@@ -8,8 +8,8 @@ WIDTH, HEIGHT, MARGIN = 120.0, 28.0, 2.0
 
 
 def sparkline(records: Sequence[tuple[int, float]], worst: float | None, count: int) -> str:
-    """Return the path of a stepped line in a box of 120 by 28, for SVG's ``d``; empty without any. As long as
-    no result is better than the first one, it is flat.
+    """Return the path of a stepped line in a box of 120 by 28, for SVG's ``d``; empty without any result. As
+    long as no result is better than the first one, the line is flat.
 
     Args:
         records: number and value of each result that was better than all earlier ones.

@@ -1,5 +1,5 @@
 """The pages /, /new, /trash and /studies/{id}, and the data of their charts. Scripts read most data from the API. These
-routes add sorted lists, and results thinned for charts.
+routes add sorted lists, and charts' data with fewer points.
 """
 
 from __future__ import annotations
@@ -54,17 +54,18 @@ from adabkb_service.storage.rows import StudyState
 STUDIES_PER_PAGE = 25
 ROWS_PER_PAGE = 50
 """Rows per page of the table of results."""
-WORKING = 50
+MAX_ACTIVE = 50
 """The maximum number of active trials that are listed."""
-LINKS = 100
+MAX_LINKS = 100
 """The maximum number of links to a study that are listed."""
-DELETIONS = 100
+MAX_DELETIONS = 100
 """The maximum number of studies in the trash that are listed."""
-LONG = 5000
-"""If a study has more events, the explanation of a trial is loaded after its page."""
-COMPARED, OFFERED = 12, 200
+MAX_EVENTS = 5000
+"""The maximum number of events of a study up to which the page of a trial includes the explanation; otherwise, the page
+loads it."""
+MAX_COMPARED, MAX_OFFERED = 12, 200
 """The maximum numbers of studies that are compared, and that are offered for comparison."""
-PRINTED = 5000
+MAX_PRINTED = 5000
 """The maximum number of results, and trials without one, in the report page; the Markdown report has all of them."""
 FEED = 40
 """Number of past events at the top of the feed."""
@@ -72,7 +73,7 @@ FEED = 40
 pages = APIRouter(include_in_schema=False, route_class=PageRoute)
 data = APIRouter(include_in_schema=False, route_class=LoginRoute)
 bodies = APIRouter(include_in_schema=False, route_class=StrictRoute)
-"""Routes with a body as in the API, whose refusals are problems."""
+"""Routes with a body as in the API. Their errors are problem documents."""
 
 
 async def _overview(request: Request) -> Overview:
@@ -125,17 +126,17 @@ def get_comparison(
     request: Request, overview: OverviewDep, caller: CallerDep, study: Annotated[list[str] | None, Query()] = None
 ) -> Response:
     """Compare studies. The page loads each study separately, so it shows only those that the user may read."""
-    chosen = list(dict.fromkeys(each.strip()[:100] for each in study or [] if each.strip()))[:COMPARED]
-    others = overview.studies("", None, 0, OFFERED, manage.readable(caller)).lines
+    chosen = list(dict.fromkeys(each.strip()[:100] for each in study or [] if each.strip()))[:MAX_COMPARED]
+    others = overview.studies("", None, 0, MAX_OFFERED, manage.readable(caller)).lines
     offered = [each.study for each in others if each.study.id not in chosen]
     titles = {each.study.id: each.study.title for each in others}
-    return page(request, "compare.html", chosen=chosen, titles=titles, offered=offered, most=COMPARED)
+    return page(request, "compare.html", chosen=chosen, titles=titles, offered=offered, most=MAX_COMPARED)
 
 
 @pages.get("/new")
 @needs("work")
 async def get_form(request: Request, like: Annotated[str, Query(max_length=100)] = "") -> Response:
-    """The form for a new study, perhaps filled in from an older one, whose definition the page loads separately."""
+    """The form for a new study. With ``like``, the page fills it in from an older study, which it loads separately."""
     return page(request, "new.html", study=None, like=like.replace("\0", ""))
 
 
@@ -157,14 +158,14 @@ def get_template(study_id: StudyId, service: ServiceDep) -> Response:
 @bodies.post("/studies/{study_id}/preview")
 @needs("work")
 def get_preview(study_id: StudyId, body: PatchStudyBody, service: ServiceDep) -> Response:
-    """What a change of a study would do. Nothing is stored."""
+    """Return what a change of a study would do. Nothing is stored."""
     return _json(service.do(preview(study_id, body.changes())).view.model_dump(mode="json"))
 
 
 @bodies.post("/studies/{study_id}/known")
 @needs("work")
 def get_known_rows(study_id: StudyId, body: PastedRows, service: ServiceDep) -> Response:
-    """Which rows of a table are stored already. Nothing is stored."""
+    """Return which rows of a table are stored already. Nothing is stored."""
     return _json(known_rows(service, study_id, body).model_dump(mode="json"))
 
 
@@ -181,9 +182,9 @@ def post_undo_import(study_id: StudyId, body: UndoImportBody, service: ServiceDe
 def get_study(
     request: Request, study_id: StudyId, service: ServiceDep, overview: OverviewDep, caller: CallerDep
 ) -> Response:
-    """A study."""
+    """The page of a study."""
     study = service.do(manage.get(study_id)).view
-    listed = partial(read.list_trials, service, study_id, attributes=(), after=0, limit=WORKING)
+    listed = partial(read.list_trials, service, study_id, attributes=(), after=0, limit=MAX_ACTIVE)
     active, overdue = listed(state="active").items, listed(state="expired").items
     cursor = encoded(max(study.revision - FEED, 0))
     may = sharing.right(service, caller, study_id)
@@ -211,7 +212,7 @@ def get_study(
 @needs("own")
 def get_sharing(request: Request, study_id: StudyId, service: ServiceDep) -> Response:
     """The owner of a study and the rights of other users."""
-    links, _ = tokens.page(service, None, LINKS, link=study_id)
+    links, _ = tokens.page(service, None, MAX_LINKS, link=study_id)
     access, study = sharing.access(service, study_id), service.do(manage.get(study_id)).view
     now = service.clock()
     working = {each.id for each in links if not each.revoked_at and (each.expires_at is None or each.expires_at > now)}
@@ -229,9 +230,9 @@ def get_webhooks(request: Request, study_id: StudyId, service: ServiceDep) -> Re
 @pages.get("/trash")
 @needs("work")
 def get_trash(request: Request, service: ServiceDep, caller: CallerDep) -> Response:
-    """Deleted studies."""
-    found = trash.page(service, caller, 0, DELETIONS)
-    return page(request, "trash.html", deletions=found, most=DELETIONS)
+    """The page with the deleted studies."""
+    found = trash.page(service, caller, 0, MAX_DELETIONS)
+    return page(request, "trash.html", deletions=found, most=MAX_DELETIONS)
 
 
 @pages.get("/studies/{study_id}/results")
@@ -263,7 +264,7 @@ def get_results(
         "settings": {each.name: columns_in_words.parameter_values(each, rounded) for each in study.parameters},
         "has_notes": any(each.attributes.get("note") for each in holders if each is not None)
         or any(each.trial.reason for each in found.lines if each.trial and not each.result),
-        "has_reporters": any(told.reported_by for each in found.lines if (told := each.result or each.trial)),
+        "has_reporters": any(holder.reported_by for each in found.lines if (holder := each.result or each.trial)),
         "chosen": {"kind": kind, "worker": worker, "sort": sort, "order": order},
         "number": number,
         "per_page": ROWS_PER_PAGE,
@@ -357,12 +358,12 @@ def get_trial(
     caller: CallerDep,
     is_explained: Annotated[bool, Query(alias="why")] = False,
 ) -> Response:
-    """A trial with its explanation and history. A second request loads the explanation in a long study, because it
-    needs the whole log before the trial, and in a study with many failed trials, because it then asks the model."""
+    """A trial with its explanation and history. In a long study, a second request loads the explanation, because it
+    needs the whole log before the trial; also in a study with many failed trials, because it then needs the model."""
     study = service.do(manage.get(study_id)).view
     trial, results = read.trial(service, study_id, number), overview.results_of(study_id, number)
     asks_model = study.counts.failed >= FEWEST  # for the probability that the trial finishes
-    is_known = is_explained or (study.revision <= LONG and not asks_model)
+    is_known = is_explained or (study.revision <= MAX_EVENTS and not asks_model)
     space = definition_of(row(service, study_id).definition).space()
     present = space.present(trial.parameters | trial.to_measure)
     context: dict[str, Any] = {
@@ -386,7 +387,8 @@ def get_trial(
 async def get_report(
     request: Request, study_id: StudyId, reading: ReadingDep, overview: OverviewDep, caller: CallerDep
 ) -> Response:
-    """A report, to print or to save as PDF. If many people read it at once, the parts from the model follow later."""
+    """A report, to print or to save as PDF. If too many reads wait, the answer lacks the model's parts, and the page
+    loads them later."""
     return await reading.unless_busy(partial(_report, request, overview, caller), study_id)
 
 
@@ -394,7 +396,7 @@ def _report(request: Request, overview: Overview, caller: Caller, service: Servi
     has_curves = overview.has_curves(study_id)
     may = sharing.right(service, caller, study_id)
     with study_report(service, study_id, with_audit=may == "own") as report:
-        lines = [report_in_words.result_cells(report.study, each) for each in islice(report.lines, PRINTED)]
+        lines = [report_in_words.result_cells(report.study, each) for each in islice(report.lines, MAX_PRINTED)]
         context: dict[str, Any] = {
             "lines": lines,
             "has_more": next(report.lines, None) is not None,
@@ -415,7 +417,7 @@ async def get_history(request: Request, study_id: StudyId, overview: OverviewDep
 @data.get("/studies/{study_id}/results/{seq}/stored.json")
 @needs("read")
 def get_stored(study_id: StudyId, seq: Number, service: ServiceDep) -> Response:
-    """What to say about a result that was just stored."""
+    """Return what the page says about a result that was just stored."""
     return _json(asdict(unusual.stored(service, study_id, seq)))
 
 
@@ -431,7 +433,7 @@ def get_result_now(study_id: StudyId, seq: Number, overview: OverviewDep) -> Res
 def get_unusual(
     study_id: StudyId, service: ServiceDep, seq: Annotated[list[Count], Query(min_length=1, max_length=ROWS_PER_PAGE)]
 ) -> Response:
-    """The warnings about unusual results among some, by number."""
+    """Return the warnings about those of the given results that are unusual, by number."""
     return _json(unusual.warnings(service, study_id, seq))
 
 
@@ -524,8 +526,8 @@ async def get_past(
     results: Annotated[int, Query(ge=0, le=2**31 - 1)],
     metric: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:
-    """Predictions and statuses of the cells after the first results, for the replay of the partition; null if these
-    results are too many."""
+    """Predictions and statuses of the cells after the first ``results`` results, for the replay of the partition; null
+    if these results are too many."""
     return await reading(lambda service, _: _json(_past(service, study_id, results, metric)), study_id)
 
 

@@ -169,14 +169,14 @@ def test_results_still_count_after_the_space_is_edited_twice(server: str) -> Non
     found = [float(accuracy) for accuracy in re.findall(r"(?:space|tol) (0\.\d+) ", output)]
     assert len(found) == 3
     assert found[0] < found[1] <= found[2]
-    assert "version 3 of the space, 9 results, all of which count" in output
+    assert "version 3 of the space, 9 results, all used by the model" in output
 
 
 @pytest.mark.long
 def test_digits_example_measures_the_recommended_point(server: str) -> None:
     """With two workers, each run differs; benchmarks.calibration measures the coverage of two standard deviations."""
     output = printed("examples/digits_svm.py", "14", ADABKB_URL=server)
-    assert "14 trials evaluated here; the study ended by budget" in output
+    assert "14 trials evaluated here; the study ended (budget)" in output
     found = re.search(r"by the model (\S+) ± (\S+), measured (\S+)", output)
     assert found
     mean, std, measured = map(float, found.groups())
@@ -240,4 +240,4 @@ def test_constrained_forest_example_meets_its_limit() -> None:
     kept = re.search(r"(\d) of 6 forests have at most 3,000 nodes", output)
     assert kept is not None, output
     assert int(kept[1]) >= 2
-    assert "keeps the bound with probability" in output
+    assert "it satisfies the bound with probability" in output

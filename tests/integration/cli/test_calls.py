@@ -49,7 +49,7 @@ def test_a_trial_is_renewed_released_failed_and_retried(study: Study) -> None:
     assert adabkb("trial", "list", study.id, "--state", "failed") == f"Study {study.id} has no failed trials.\n"
     adabkb("trial", "suggest", study.id)
     assert "lease_lost" in adabkb("trial", "release", study.id, "1", "--attempt", "1", code=1)
-    assert adabkb("trial", "fail", study.id, "1", "out of memory").startswith("Trial 1 is failed.")
+    assert adabkb("trial", "fail", study.id, "1", "out of memory").startswith("Trial 1 has failed.")
     header, line = adabkb("trial", "list", study.id).splitlines()
     assert header.split() == ["trial", "state", "seconds", "x", "y", "note"]
     assert re.fullmatch(r"1 +failed +\d\S* .*out of memory", line)

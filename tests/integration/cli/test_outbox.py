@@ -48,7 +48,7 @@ def test_queued_requests_are_listed_with_age_and_last_error(create: Callable[...
         [entry] = json.loads(adabkb("outbox", "list", "--kept-for", faulty.url, "--json"))
         assert (entry["study"], entry["value"], entry["refusal"]) == (study.id, 0.75, None)
         assert entry["last_error"] == "Internal error [500 internal]"
-        assert adabkb("outbox", "send", "--url", faulty.url) == f"1 sent to {faulty.url}, 0 refused, 0 still wait.\n"
+        assert adabkb("outbox", "send", "--url", faulty.url) == f"1 sent to {faulty.url}, 0 refused, 0 not sent yet.\n"
     best = study.best()
     assert best is not None
     assert best.value == 0.75
@@ -65,7 +65,7 @@ def test_what_was_kept_for_a_server_that_has_moved_is_sent_to_the_new_address(
     assert said[0] == f"Nothing waits for {address}."
     assert said[1] == f"There are results for {OLD}; if that server has moved here: --kept-for SERVER"
     said = adabkb("outbox", "send", "--kept-for", OLD, code=1).splitlines()
-    assert said[0] == f"1 sent to {address}, 1 refused, 0 still wait."
+    assert said[0] == f"1 sent to {address}, 1 refused, 0 not sent yet."
     assert "bbbbbbbb nowhere lr=0.5 layers=2: 2.0" in said[1]
     assert "; refused: There is no study" in said[1]
     assert "[404 study_not_found, request " in said[1]

@@ -121,7 +121,7 @@ def written(methods: Methods) -> str:
     performed = methods.calls_class or methods.sources[0]
     attribute = f"    {methods.calls.removeprefix('self.')}: {methods.calls_class}\n" if methods.calls_class else ""
     attribute += "    id: str\n" if methods.calls_class == "StudyCalls" else ""
-    text = f'''"""The methods of the {client} client that perform ``{performed}``.
+    text = f'''"""The methods of the {client} client that perform the procedures of ``{performed}``.
 
 Written by ``python -m tests.integration.client.methods``; change the procedures instead.
 """
@@ -130,7 +130,7 @@ Written by ``python -m tests.integration.client.methods``; change the procedures
 
 
 class {methods.name}:
-    """One method for each procedure{" that takes settings" * bool(methods.only)} of ``{performed}``."""
+    """One method for each procedure of ``{performed}``{" that takes settings" * bool(methods.only)}."""
 
     _transport: {transport}
 {attribute}

@@ -34,7 +34,7 @@ def test_both_clients_and_the_command_line_create_a_study_from_older_ones(
     definition = json.dumps({"id": "c", "direction": "maximize", "parameters": parameters})
     adabkb("study", "create", "-", "--transfer-from", "older", "--transfer-from", "new", stdin=definition, code=1)
     adabkb("study", "create", "-", "--transfer-from", "older", stdin=definition)
-    assert "begins from: older" in adabkb("study", "show", "c")
+    assert "also uses the results of: older" in adabkb("study", "show", "c")
     study.run(lambda x: -abs(x - 0.8), n_trials=2, progress=False)
     assert "The model used the older study older with a trust of 1 " in adabkb("trial", "why", "new", "2")
     with pytest.raises(Invalid) as refusal:

@@ -55,7 +55,7 @@ def test_a_budget_in_plates_limits_plates_for_both_clients(client: Client) -> No
     )
     assert (study.info().budget, study.info().plate_budget, study.info().counts.plates) == ({"plates": 1}, 1, 0)
     first = study.suggest(1)
-    with pytest.raises(NoTrialAvailable, match="allows no other plate; ask with plate='open'"):
+    with pytest.raises(NoTrialAvailable, match="allows no other plate; call suggest with plate='open'"):
         study.suggest(plate="new")
     study.observe(first[0], 1.0)
     study.run(lambda temperature, ligand, equivalents: equivalents + temperature + len(ligand), progress=False)

@@ -120,14 +120,14 @@ def test_a_run_names_the_worker_that_it_waits_for(study: Study, caplog: pytest.L
         told.result()
     assert waits() == [
         f"waiting for trial 1 (held by node7:123 until {held.leased_until.astimezone():%H:%M}); "
-        "study.release(number) releases a trial that nobody evaluates"
+        "study.release(number) releases a trial that is not being evaluated"
     ]
 
 
 def test_a_run_says_that_it_waits_for_a_trial_of_the_same_process(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The program has asked for it before the run, so that nobody evaluates it."""
+    """The program has leased it before the run, so that nobody evaluates it."""
     study = client.create_study("held", {"x": Float(0, 1)}, direction="maximize", budget=1)
     held = study.suggest()
     caplog.set_level("INFO", "adabkb_client")

@@ -58,7 +58,7 @@ def test_points_of_the_model_are_one_line(client: Client) -> None:
 def test_importances_are_one_line_and_a_table_in_a_notebook_with_the_largest_first() -> None:
     small, large = ParameterImportance("b", 0.1, 0.02, 0.2, 0.03), ParameterImportance("long", 0.7, 0.01, 0.8, 0.01)
     found = Importance(30, 1.5, (small, large), None)
-    assert repr(found) == "<Importance by 30 results: long 0.80, b 0.20>"
+    assert repr(found) == "<Importance from 30 results: long 0.80, b 0.20>"
     assert "<td>long</td><td>0.70 ± 0.01</td><td>0.80 ± 0.01</td></tr><tr><td>b</td>" in found._repr_html_()
     assert repr(Importance(2, None, (), "too_few_results")) == "<Importance: none (too_few_results), 2 results>"
 
@@ -73,7 +73,7 @@ def test_trials_results_events_and_answers_are_one_line(study: Study) -> None:
     assert repr(excluded).startswith(repr(excluded.observation) + " <Study 's': running, ")
     assert repr(study.events()[0]).startswith("<Event 1: created, 20")
     shown = [first, second, excluded, study.slice("C", points=3), study.predict([first.parameters])[0], study.access()]
-    assert repr(study.slice("C", points=3)).startswith("<Slice by 1 results: 3 values of C at gamma=")
+    assert repr(study.slice("C", points=3)).startswith("<Slice from 1 results: 3 values of C at gamma=")
     assert all(len(repr(each).splitlines()) == 1 and len(repr(each)) < 250 for each in shown)
 
 

@@ -147,7 +147,7 @@ def test_no_gain_of_several_objectives_is_that_of_the_hypervolume() -> None:
         ({"baseline": {"x": 0.5}, "objectives": ["p", "q"]}, "baseline cannot be combined with several objectives"),
         ({"baseline": {"x": 0.5}, "algorithm": {"kind": "sobol"}}, "baseline requires the algorithm"),
         ({"tolerance": 0.1, "algorithm": {"kind": "sobol"}}, "tolerance requires the algorithm"),
-        ({"tolerance": -1}, "tolerance must not be negative"),
+        ({"tolerance": -1}, "tolerance must be 0 or more, not -1"),
         ({"stop": {"gap_share_below": 2}}, r"stop\['gap_share_below'\] must be between 0 and 1"),
         ({"stop": {"gap_share_below": 0.1}, "objectives": ["p", "q"]}, "gap_share_below cannot be combined"),
         ({"stop": {"no_gain_for": 0}}, r"stop\['no_gain_for'\] must be at least 1"),

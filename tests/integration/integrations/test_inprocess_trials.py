@@ -171,7 +171,7 @@ def test_after_a_stop_only_its_exceptions_are_no_failures(
             evaluate()
         said = "".join(getattr(raised.value, "__notes__", ()))
         assert ("after 2 failures in a row" in said) == (error is not NameError)
-        assert ("was stopped before" in said) == (error is NameError and where != "search")
+        assert ("had been stopped by early stopping" in said) == (error is NameError and where != "search")
     else:
         evaluate()
     if where != "search":
@@ -385,7 +385,7 @@ def test_a_result_at_another_point_counts_there(client: Client) -> None:
         ({"early_stopping": MedianRule(9, metric="m")}, r"early_stopping\['metric'\] is only for several objectives"),
         ({"early_stopping": MedianRule(9), "objectives": ["m", "n"]}, r"early_stopping\['metric'\] must name the obj"),
         ({"early_stopping": MedianRule(9), "algorithm": {"kind": "sobol"}}, "the rule 'median' requires the algorithm"),
-        ({"budget": {"plates": 3}, "pass_trial": True}, "a budget of plates also needs the option plates"),
+        ({"budget": {"plates": 3}, "pass_trial": True}, "a plate budget also needs the option plates"),
         ({"budget": {"plates": 0}, "plates": {"size": 4}}, r"budget\['plates'\] must be at least 1"),
     ],
     ids=str,

@@ -463,7 +463,7 @@ def test_declared_noise_allows_repeated_points() -> None:
     noisy = AdaBKBSampler(seed=1, noise_std=0.1)
     study = run(lambda trial: float(trial.suggest_categorical("a", "xyz") == "x"), 9, sampler=noisy)
     assert [trial.params["a"] for trial in study.trials].count("x") < 5
-    with pytest.raises(ValueError, match=r"noise_std must not be negative, as -0.1 is"):
+    with pytest.raises(ValueError, match=r"noise_std must be 0 or more, not -0.1"):
         AdaBKBSampler(noise_std=-0.1)
 
 

@@ -49,7 +49,7 @@ def test_search_finds_the_best_point_at_the_boundary() -> None:
 @pytest.mark.parametrize(
     ("constraints", "message"),
     [
-        ("x <= 1", "constraints must be a list of texts"),
+        ("x <= 1", "constraints must be a list of strings"),
         (["x <="], "constraints: 'x <=' column"),
         (["x => 1"], "write >="),
     ],

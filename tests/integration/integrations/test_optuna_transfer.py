@@ -113,7 +113,9 @@ def test_unsupported_optuna_studies_are_rejected_with_a_remedy(client: Client) -
     assert to_server(part, client, "part").info().counts.observations == 2, "as the message suggests"
     moving = optuna.create_study()
     moving.optimize(growing, n_trials=2)
-    with pytest.raises(ValueError, match=r"'x' has 2: FloatDistribution\(high=1.0, .* and FloatDistribution\(high=2.0"):
+    with pytest.raises(
+        ValueError, match=r"'x' has 2 in this study: FloatDistribution\(high=1.0, .* and FloatDistribution\(high=2.0"
+    ):
         to_server(moving, client, "no")
     with pytest.raises(ValueError, match="only a study with one objective can be imported, but this one has 2"):
         to_server(optuna.create_study(directions=["minimize", "minimize"]), client, "no")

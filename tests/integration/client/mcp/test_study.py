@@ -50,7 +50,7 @@ async def whole_study(connect: Connect) -> dict[str, Any]:
             [trial] = (await agent.call("suggest", study="s"))["trials"]
             assert trial["trial"] == number
             assert (await agent.call("info", study="s"))["waiting_for"] == "the results of 1 active trial" + (
-                "; it issues no other trial (budget)" if number == 10 else ""
+                "; the study issues no other trial (budget)" if number == 10 else ""
             )
             best = max(best, value(**trial["parameters"]))
             told = await agent.call("observe", study="s", trial=number, value=value(**trial["parameters"]))
