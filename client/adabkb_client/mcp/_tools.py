@@ -323,7 +323,8 @@ class Changing:
             Field(description="other numbers of the study's rule; rule, max_steps and metric must stay"),
         ] = KEPT,
         noise_std: Annotated[
-            float, Field(ge=0, description="standard deviation of a result from now on; 0 if results are exact")
+            definition.NotNegative,
+            Field(description="standard deviation of a result from now on; 0 if results are exact"),
         ] = KEPT,
         per_cost: Annotated[bool, Field(description="suggest by expected gain per cost, in a study with costs")] = KEPT,
         robust: Annotated[bool, Field(description="give less weight to results that other results contradict")] = KEPT,

@@ -19,7 +19,7 @@ def read_items(file: Path) -> dict[int, Any]:
     try:
         text = typer.get_text_stream("stdin").read() if str(file) == "-" else file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        fail(f"cannot read {file}: {error}; give a file with one result per line, or - for standard input")
+        fail(f"cannot read {source}: {error}; give a file with one result per line, or - for standard input")
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
