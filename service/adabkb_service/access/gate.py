@@ -87,7 +87,7 @@ class Gate:
                 self.is_open = not tokens.any_exist(connection)
 
     def cached_caller(self, token: str, need: Need, study_id: str | None) -> Caller | None:
-        """The caller with a token, if the same grant is cached."""
+        """Return the caller with a token, if the same grant is cached."""
         return self._cached_caller(digest(token), need, study_id)
 
     def cached_caller_by_id(self, token_id: str, need: Need, study_id: str | None) -> Caller | None:
@@ -134,8 +134,8 @@ class Gate:
         return self._admitted(lambda connection: _found_by_id(connection, token_id), token_id, need, study_id)
 
     def _admitted(self, find: Callable[[Connection], TokenRow], key: str, need: Need, study_id: str | None) -> Caller:
-        """The authorized caller with the token that ``find`` returns. The grant is cached under ``key``, unless rights
-        have changed while it was read."""
+        """Return the authorized caller with the token that ``find`` returns. The grant is cached under ``key``, unless
+        rights have changed while it was read."""
         with self._guard:
             rights_changes = self._rights_changes
         with self._database.reading() as connection:
@@ -221,7 +221,7 @@ def _unknown() -> Unauthorized:
 
 
 def _valid_caller(row: TokenRow, now: datetime) -> Caller:
-    """The caller with a token; without quotas.
+    """Return the caller with a token; without quotas.
 
     Raises:
         Unauthorized: the token is revoked or expired.
@@ -238,8 +238,8 @@ def _valid_caller(row: TokenRow, now: datetime) -> Caller:
 
 
 def _paying(connection: Connection, row: TokenRow, now: datetime) -> TokenRow:
-    """The token whose quotas apply. For a link, it is the token of the study's owner that allows the fewest requests
-    or, if the owner has no valid token but has logged in recently, the link itself.
+    """Return the token whose quotas apply. For a link, it is the token of the study's owner that allows the fewest
+    requests or, if the owner has no valid token but has logged in recently, the link itself.
 
     Raises:
         Unauthorized: the owner has no valid token, and has not logged in recently.
@@ -304,7 +304,7 @@ class Refusals:
         self._counts[kind if is_known else ("many", kind[1], None)] += count
 
     def taken(self, now: datetime) -> list[AuditRow]:
-        """The audit entries for refusals since the last call."""
+        """Return the audit entries for refusals since the last call."""
         with self._guard:
             counts, self._counts = self._counts, Counter()
         return [

@@ -127,7 +127,7 @@ class Meter:
                 self._stored[caller.user] = now, found
 
     def spending(self, caller: Caller) -> Spend | None:
-        """A function that a request calls before it adds something; None without a storage quota."""
+        """Return a function that a request calls before it adds something; None without a storage quota."""
         if caller.user is None or caller.quotas is None or not caller.quotas.limit_storage:
             return None
         return partial(self._spend, caller.user, caller.quotas)
@@ -148,14 +148,14 @@ class Meter:
                 self._stored[user] = read_at, Usage(*map(operator.sub, self._stored[user][1], less))
 
     def _processor(self, caller: Caller) -> Bucket | None:
-        """The bucket of processor seconds; None without such a quota."""
+        """Return the bucket of processor seconds; None without such a quota."""
         per_minute = None if caller.quotas is None else caller.quotas.model_seconds_per_minute
         if per_minute is None:
             return None
         return self._bucket(self._models, "model-seconds", caller, per_minute / 60.0, MODEL_WINDOW)
 
     def _bucket(self, buckets: LRUCache[str, Bucket], name: str, caller: Caller, rate: float, window: float) -> Bucket:
-        """The payer's bucket; a new one if the quota has changed."""
+        """Return the payer's bucket; a new one if the quota has changed."""
         now = self._timer()
         bucket = buckets.get(caller.payer)
         if bucket is None or bucket.rate != rate:

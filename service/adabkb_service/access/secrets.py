@@ -30,16 +30,16 @@ def mint(token_id: str | None = None) -> Minted:
 
 
 def id_of(token: str) -> str | None:
-    """The id in a token; None if the text is not a token."""
+    """Return the id in a token; None if the text is not a token."""
     found = _TOKEN.fullmatch(token)
     return None if found is None else found[1]
 
 
 def digest(token: str) -> str:
-    """The stored form of a token: its SHA-256."""
+    """Return the stored form of a token: its SHA-256."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def is_same(digest_stored: str, token: str) -> bool:
-    """Whether a digest is that of a token; the comparison takes constant time."""
+    """Return whether a digest is that of a token; the comparison takes constant time."""
     return hmac.compare_digest(digest_stored, digest(token))

@@ -197,7 +197,7 @@ async def readmit(request: Request) -> None:
 
 
 def _number(text: str) -> int | None:
-    """The number of the trial in the path, for the log; None if the text is not a valid number."""
+    """Return the number of the trial in the path, for the log; None if the text is not a valid number."""
     return int(text) if re.fullmatch(r"[0-9]{1,10}", text) else None
 
 
@@ -213,8 +213,8 @@ def _after_change(gate: Gate, send: Send, threads: CapacityLimiter) -> Send:
 
 
 def token_of(scope: Scope) -> str | None:
-    """The bearer token of the header Authorization ("" if it has another scheme) or, without this header, the token in
-    the cookie of the web interface. (``OriginMiddleware`` has already refused cross-site requests.)"""
+    """Return the bearer token of the header Authorization ("" if it has another scheme) or, without this header, the
+    token in the cookie of the web interface. (``OriginMiddleware`` has already refused cross-site requests.)"""
     cookie = None
     for name, value in scope["headers"]:
         if name == b"authorization":
@@ -226,7 +226,7 @@ def token_of(scope: Scope) -> str | None:
 
 
 def cookie_of(scope: Scope) -> str | None:
-    """The token in the cookie of the web interface."""
+    """Return the token in the cookie of the web interface."""
     return Request(scope).cookies.get(COOKIE)
 
 

@@ -77,7 +77,7 @@ class StrictRequest(Request):
     """A request whose JSON is parsed by ``parse``."""
 
     async def parsed(self) -> Any:
-        """The parsed body."""
+        """Return the parsed body."""
         if not hasattr(self, "_parsed"):
             raw = await self.body()
             self._parsed = parse(raw) if len(raw) < SMALL else await run_serialized(self, partial(parse, raw))

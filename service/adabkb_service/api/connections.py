@@ -46,7 +46,7 @@ class ConnectionLimits:
 
 
 def config(app: FastAPI, **options: Any) -> uvicorn.Config:
-    """The configuration of uvicorn for an app whose state has ``connection_limits``."""
+    """Return the configuration of uvicorn for an app whose state has ``connection_limits``."""
     limits: ConnectionLimits = app.state.connection_limits
     # uvicorn calls this instead of the class.
     protocol: Any = partial(LimitedProtocol, limits)
@@ -228,7 +228,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 def _answer(problem_type: ProblemType, detail: str) -> bytes:
-    """The bytes of a problem response, without the path and the id of a request, which only the application knows."""
+    """Return the bytes of a problem response, without the path and the id of a request, which only the application
+    knows."""
     problem = {
         "type": "about:blank",
         "title": problem_type.title,

@@ -162,7 +162,7 @@ class PageRequest:
         return value
 
     def cursor_after(self, count: int, last: int) -> str | None:
-        """The cursor of the next page, or None if ``count`` items do not fill this one."""
+        """Return the cursor of the next page, or None if ``count`` items do not fill this one."""
         return encoded(last) if count == self.limit else None
 
 
@@ -189,17 +189,17 @@ def named(field: str, text: str, example: str) -> tuple[str, str]:
 
 
 def encoded(position: Any) -> str:
-    """A position in a list as an opaque cursor."""
+    """Return a position in a list as an opaque cursor."""
     return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
 
 
 def encoded_number(position: int | None) -> str | None:
-    """A number as an opaque cursor; None for the end."""
+    """Return a number as an opaque cursor; None for the end."""
     return None if position is None else encoded(position)
 
 
 def encoded_time(position: tuple[datetime, str] | None) -> str | None:
-    """A time and a name as an opaque cursor; None for the end."""
+    """Return a time and a name as an opaque cursor; None for the end."""
     return None if position is None else encoded([position[0].isoformat(), position[1]])
 
 

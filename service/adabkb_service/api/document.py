@@ -25,7 +25,7 @@ BEARER = {
 
 
 def document(app: FastAPI, root_path: str) -> dict[str, Any]:
-    """The OpenAPI document of an app below a path prefix. The app caches it."""
+    """Return the OpenAPI document of an app below a path prefix. The app caches it."""
     if app.openapi_schema is None:
         made = get_openapi(
             title=app.title,

@@ -41,12 +41,12 @@ ADDED: dict[str, Any] = {
     "status_code": 201,
     "response_model": File,
     "responses": {200: {"model": File, "description": "The file was there already"}, **responses(404, 413, 422)},
-    "openapi_extra": {"requestBody": {"required": True, "content": {files.UNKNOWN: BINARY}}},
+    "openapi_extra": {"requestBody": {"required": True, "content": {files.UNKNOWN_TYPE: BINARY}}},
 }
 LISTED: dict[str, Any] = {"response_model": Page[File], "responses": responses(404, 422)}
 SENT: dict[str, Any] = {
     "response_class": Response,
-    "responses": {200: {"content": {files.UNKNOWN: BINARY}, "description": "The content"}, **responses(404, 422)},
+    "responses": {200: {"content": {files.UNKNOWN_TYPE: BINARY}, "description": "The content"}, **responses(404, 422)},
 }
 REMOVED: dict[str, Any] = {"status_code": 204, "response_model": None, "responses": responses(404, 422)}
 
@@ -118,7 +118,7 @@ def delete_result_file(study_id: StudyId, seq: Number, file: Number, service: Se
 async def _added(
     request: Request, service: Service, caller: Caller, study_id: str, holder: Holder, name: str
 ) -> Response:
-    content, kind = await request.body(), request.headers.get("content-type", files.UNKNOWN)
+    content, kind = await request.body(), request.headers.get("content-type", files.UNKNOWN_TYPE)
     limits: files.Limits = request.app.state.file_limits
     found, is_new = await run_sync(files.add, service, caller, limits, study_id, holder, name, kind, content)
     return Response(found.model_dump_json(), 201 if is_new else 200, media_type="application/json")
@@ -134,4 +134,4 @@ def _sent(service: Service, study_id: str, holder: Holder, file: int, *, is_show
     kind = files.image_type(content)
     how = "inline" if is_shown and kind is not None else "attachment"
     named = {"Content-Disposition": f"{how}; filename*=UTF-8''{quote(found.name, safe='')}"}
-    return Response(content, media_type=kind or files.UNKNOWN, headers={**SAFE, **named})
+    return Response(content, media_type=kind or files.UNKNOWN_TYPE, headers={**SAFE, **named})

@@ -190,7 +190,7 @@ class Forwarding:
         }
 
     async def _first_answer(self, study_id: str, body: bytes, scope: Scope, receive: Receive) -> dict[str, Any] | None:
-        """The response of a study's follower, or otherwise of its next follower; None if neither responds.
+        """Return the response of a study's follower, or otherwise of its next follower; None if neither responds.
 
         Raises:
             ClientDisconnect: the client of a request that may take a long time has disconnected.
@@ -207,7 +207,7 @@ class Forwarding:
         return None
 
     async def _answer(self, follower: str, body: bytes, scope: Scope, receive: Receive) -> dict[str, Any] | None:
-        """The response of the follower; None if it does not respond.
+        """Return the response of the follower; None if it does not respond.
 
         Raises:
             ClientDisconnect: the client of a request that may take a long time has disconnected.
@@ -337,7 +337,7 @@ def decline(request: Request) -> None:
 
 
 def is_forwarded(scope: Scope) -> bool:
-    """Whether another server has forwarded a request to this one."""
+    """Return whether another server has forwarded a request to this one."""
     return "admitted_token" in scope["state"]
 
 
@@ -371,13 +371,13 @@ def _encoded(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
 
 
 async def _silent() -> Message:
-    """An ASGI ``receive`` that never returns."""
+    """Return an ASGI ``receive`` that never returns."""
     await asyncio.Event().wait()
     raise AssertionError("the event is never set")
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """An ASGI ``receive`` that returns the body that has been read."""
+    """Return an ASGI ``receive`` that returns the body that has been read."""
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def again() -> Message:

@@ -82,8 +82,8 @@ async def long_poll(
 
 
 async def _asked(ask: Ask, notified: asyncio.Event) -> Outcome[Suggested]:
-    """The outcome of one request. If it ends this wait, the next waiter is notified, too: there may be more trials, or
-    the study may have been deleted."""
+    """Return the outcome of one request. If it ends this wait, the next waiter is notified, too: there may be more
+    trials, or the study may have been deleted."""
     notified.clear()  # subscribe first, so that no notification is missed
     outcome = None
     try:
@@ -95,7 +95,7 @@ async def _asked(ask: Ask, notified: asyncio.Event) -> Outcome[Suggested]:
 
 
 def _may_help(outcome: Outcome[Suggested]) -> bool:
-    """Whether there is no trial now, but may be one later."""
+    """Return whether there is no trial now, but may be one later."""
     return outcome.view.retry_after is not None
 
 

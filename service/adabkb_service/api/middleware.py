@@ -101,7 +101,7 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
 def _length(declared: str) -> float:
-    """The value of a Content-Length; infinity if it is not a number or has too many digits."""
+    """Return the value of a Content-Length; infinity if it is not a number or has too many digits."""
     digits = declared.lstrip("0")
     if not declared.isascii() or not declared.isdigit() or len(digits) > 18:
         return math.inf

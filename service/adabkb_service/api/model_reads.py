@@ -116,8 +116,8 @@ class Reading:
         self._request = request
 
     async def __call__(self, operation: Callable[..., Any], study_id: str, *arguments: Any) -> Response:
-        """The response of an operation of the service. A view is rendered as JSON on the thread of the read; a response
-        is passed on unchanged.
+        """Return the response of an operation of the service. A view is rendered as JSON on the thread of the read; a
+        response is passed on unchanged.
 
         Raises:
             Busy: see ``ModelReads``.
@@ -150,7 +150,7 @@ class Reading:
 
 
 def rendered(view: BaseModel) -> Response:
-    """A view as a response. Call it on a thread if the view may be large."""
+    """Return a view as a response. Call it on a thread if the view may be large."""
     return Response(view.model_dump_json(), media_type="application/json")
 
 

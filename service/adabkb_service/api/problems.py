@@ -95,7 +95,7 @@ def problem(
     field_errors: Iterable[errors.FieldError] = (),
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    """The answer for one error."""
+    """Return the answer for one error."""
     body = Problem(
         type="about:blank",
         title=problem_type.title,
@@ -127,7 +127,7 @@ async def _on_domain_error(request: Request, error: Exception) -> JSONResponse:
 
 
 def _headers(error: errors.AdaBKBError) -> dict[str, str]:
-    """The headers of an error: the required authentication (RFC 6750), or when to retry."""
+    """Return the headers of an error: the required authentication (RFC 6750), or when to retry."""
     if isinstance(error, errors.TooManyRequests):
         return {"Retry-After": str(max(error.limit.reset, 1)), **rate_limit_headers(error.limit)}
     if isinstance(error, errors.Unauthorized):

@@ -79,7 +79,7 @@ class Quotas(Answer):
 
 
 class Usage(Answer):
-    """How much is stored for a user."""
+    """The studies, trials and megabytes stored for a user."""
 
     studies: int
     trials: int
@@ -160,7 +160,7 @@ class Self(Answer):
 class Access(Sparse, Answer):
     """The owner of a study and the rights of other users."""
 
-    owner: Annotated[str | None, Field(description="null if only administrators see the study")]
+    owner: Annotated[str | None, Field(description="null if the study has no owner")]
     shared_with: Annotated[dict[str, Literal["read", "work"]], Field(description='rights by user; "*" means everybody')]
     unknown_users: Annotated[
         tuple[str, ...],

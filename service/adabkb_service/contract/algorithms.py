@@ -59,7 +59,7 @@ class AutoProfile(System):
     takes_metrics: ClassVar[bool] = True
 
     def config(self, output_noise_std: float | None, sign: float) -> auto_module.Config:  # noqa: ARG002
-        """The configuration of the engine."""
+        """Return the configuration of the engine."""
         return auto_module.Config(delta=self.delta, noise_std=output_noise_std)
 
     def resolved(self, space: Space) -> Self:  # noqa: ARG002
@@ -103,7 +103,7 @@ class AdaGPUCB(TreeFields):
     own: ClassVar[set[str]] = TreeFields.own | {"horizon", "c1"}
 
     def config(self, output_noise_std: float | None, sign: float = 1.0) -> Config:
-        """The engine's constants."""
+        """Return the engine's constants."""
         return replace(super().config(output_noise_std, sign), chaining=Chaining(self.horizon, self.c1))
 
     def resolved(self, space: Space) -> Self:
@@ -191,7 +191,7 @@ class GPThreDS(KernelFields):
         return highest
 
     def config(self, output_noise_std: float | None, sign: float) -> gp_threds_module.Config:
-        """The engine's constants."""
+        """Return the engine's constants."""
         given = Config(
             kernel=self.kernel,
             smoothness=self.smoothness,
@@ -240,7 +240,7 @@ class RandomPoints(System):
     takes_every_space: ClassVar[bool] = True
 
     def config(self, output_noise_std: float | None, sign: float) -> sampling_module.Config:  # noqa: ARG002
-        """The configuration of the engine."""
+        """Return the configuration of the engine."""
         return sampling_module.Config("random", repeats=bool(output_noise_std))
 
     def resolved(self, space: Space) -> Self:  # noqa: ARG002
@@ -258,7 +258,7 @@ class SobolPoints(System):
     takes_every_space: ClassVar[bool] = True
 
     def config(self, output_noise_std: float | None, sign: float) -> sampling_module.Config:  # noqa: ARG002
-        """The configuration of the engine."""
+        """Return the configuration of the engine."""
         return sampling_module.Config("sobol", repeats=bool(output_noise_std))
 
     def resolved(self, space: Space) -> Self:  # noqa: ARG002

@@ -110,7 +110,7 @@ class ConstantsFields(KernelFields):
     """Fields that are not passed to the engine under their own names."""
 
     def config(self, output_noise_std: float | None, sign: float = 1.0) -> Config:  # noqa: ARG002
-        """The engine's constants."""
+        """Return the engine's constants."""
         fields = {**self.model_dump(exclude=self.own, exclude_none=True), **self.exchanged}
         return Config(**fields, lengthscale=self._engine_lengthscale(), output_noise_std=output_noise_std)
 

@@ -30,7 +30,7 @@ class _Sparing:
     collected from a list. In an ``Annotated`` it must follow a ``Field`` with ``max_length``."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The type's own schema, wrapped in ``_sparingly``."""
+        """Return the type's own schema, wrapped in ``_sparingly``."""
         schema: Any = handler(source)
         return no_info_wrap_validator_function(partial(_sparingly, schema["max_length"]), schema)
 

@@ -233,7 +233,7 @@ class FloatParameter(Sparse, Body):
         return periodic
 
     def axis(self) -> Axis:
-        """The engine's axis."""
+        """Return the engine's axis."""
         if self.step is not None:
             return StepAxis(self.name, self.low, self.high, self.step)
         return FloatAxis(self.name, self.low, self.high, self.scale, self.periodic)
@@ -283,7 +283,7 @@ class IntParameter(Sparse, Body):
         return step
 
     def axis(self) -> Axis:
-        """The engine's axis."""
+        """Return the engine's axis."""
         return IntAxis(self.name, self.low, self.high, self.scale, self.step)
 
 
@@ -304,7 +304,7 @@ class OrdinalParameter(Sparse, Body):
         return _checked_distinct(values)
 
     def axis(self) -> ChoiceAxis:
-        """The engine's axis."""
+        """Return the engine's axis."""
         return ChoiceAxis(self.name, tuple(self.values), ordered=True)
 
 
@@ -339,7 +339,7 @@ class CategoricalParameter(Sparse, Body):
         return descriptors
 
     def axis(self) -> Axis:
-        """The engine's axis."""
+        """Return the engine's axis."""
         return ChoiceAxis(self.name, tuple(self.choices), descriptors=tuple(map(tuple, self.descriptors.values())))
 
 
@@ -354,7 +354,7 @@ class BoolParameter(Sparse, Body):
     label: Label = None
 
     def axis(self) -> Axis:
-        """The engine's axis."""
+        """Return the engine's axis."""
         return ChoiceAxis(self.name, (False, True))
 
 
@@ -402,7 +402,7 @@ class CatalogueParameter(Sparse, Body):
         return self
 
     def axis(self) -> CatalogueAxis:
-        """The engine's axis."""
+        """Return the engine's axis."""
         return CatalogueAxis(self.name, self.rows_of())
 
     def rows_of(self) -> Table:

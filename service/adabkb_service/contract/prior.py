@@ -94,7 +94,7 @@ def check_prior(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter], 
 
 
 def prior_of(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter]) -> Prior | None:
-    """The engine's prior; None without beliefs."""
+    """Return the engine's prior; None without beliefs."""
     if not beliefs:
         return None
     varying = [parameter for parameter in parameters if not isinstance(parameter, FixedParameter)]

@@ -49,7 +49,7 @@ class StoredDefinition(StudyDefinition):
     """By parameter: its value in points that were stored without it."""
 
     def space(self) -> Space:
-        """The engine's search space."""
+        """Return the engine's search space."""
         space = super().space()
         if self.space_version == 1:
             return space
@@ -59,7 +59,7 @@ class StoredDefinition(StudyDefinition):
 
 
 def is_edited(stored: Mapping[str, Any]) -> bool:
-    """Whether the space of a stored definition has been edited."""
+    """Return whether the space of a stored definition has been edited."""
     return "space_version" in stored
 
 

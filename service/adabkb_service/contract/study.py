@@ -412,7 +412,7 @@ class StudyDefinition(Sparse, Body):
         return sum(parameter.kind != "fixed" for parameter in self.parameters)
 
     def space(self) -> Space:
-        """The engine's search space."""
+        """Return the engine's search space."""
         return _space(self.parameters, tuple(map(Constraint, self.constraints)), self.mixtures)
 
     def exclusions(self) -> dict[int, str]:
@@ -421,7 +421,7 @@ class StudyDefinition(Sparse, Body):
         return exclusions(self.space()) if self.constraints else {}
 
     def config(self) -> auto_module.Config | Config | gp_threds_module.Config | sampling_module.Config:
-        """The configuration of the engine."""
+        """Return the configuration of the engine."""
         noise_std = self.objectives[0].noise_std if self.objectives else self.noise_std
         config = self.algorithm.config(noise_std, self.sign)
         if not isinstance(config, auto_module.Config):

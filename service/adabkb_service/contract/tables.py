@@ -111,7 +111,7 @@ def with_changes(
 
 
 def are_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether the tables of two stored parameters have rows with the same names, and the same withdrawn rows."""
+    """Return whether the tables of two stored parameters have rows with the same names, and the same withdrawn rows."""
     first, second = (table_of(pieces_of(each["digest"])) for each in (one, other))
     return first.names == second.names and np.array_equal(first.is_offered, second.is_offered)
 

@@ -8,7 +8,7 @@ its points:
    It withdraws waiting trials that an edit of the space has excluded, and updates the study's state.
 2. ``_demand`` computes the number of new points: the request's count less the waiting trials, within the study's budget
    and limits; 0 if the study is paused or complete. If the request fixes parameters or has a context, only waiting
-   trials with these values count, and new points must have these values. Context parameters that are measured with the
+   trials with these values are issued, and new points must have them. Context parameters that are measured with the
    result are an exception: waiting trials may have any value, and new points have the assumed one
    (``operations/assumed.py``). In a study with plates, all trials of an answer are on one plate. This is the plate of
    the first waiting trial; if none waits, it is the last plate, or a new one if the last plate is full or has other
@@ -106,7 +106,7 @@ def suggest(
         body: the body of the request.
         key: the idempotency key of the request.
         has_left: returns whether the client has disconnected. If it has, the request is refused. The API observes the
-        client only if the request is without ``fallback``.
+            client only if the request is without ``fallback``.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -146,7 +146,7 @@ def _demand(body: SuggestBody, draft: Draft) -> PointDemand:
     study, within = draft.study, _slice(body, draft)
     fixed = None if within is None else dict(within.fixed)
     if not _has_plates(study):
-        waiting = study.waiting if within is None else len(draft.waiting(body.most, _known(within, study)))
+        waiting = study.waiting if within is None else len(draft.waiting(body.most, _without_measured(within, study)))
         count = max(min(body.most - waiting, lifecycle.room_for_points(study)), 0)
         return PointDemand(count, Restriction(fixed), body.fallback)
     trials, plate = _waiting(body, draft, within), _plate(body, draft, fixed)
@@ -166,7 +166,7 @@ def _measured(study: StudyRow) -> list[str]:
     return measured_of(definition_of(study.definition).parameters)
 
 
-def _known(within: Slice | None, study: StudyRow) -> Slice | None:
+def _without_measured(within: Slice | None, study: StudyRow) -> Slice | None:
     """Return the slice without the values that are measured with the result. Waiting trials may have any of them."""
     measured = _measured(study)
     if within is None or not measured:
@@ -184,7 +184,7 @@ def _waiting(body: SuggestBody, draft: Draft, within: Slice | None) -> list[Tria
     none if the request begins a plate with new points."""
     if body.plate == "new" and plates.can_begin(draft.study) and lifecycle.room_for_points(draft.study):
         return []
-    found = draft.waiting(body.most, _known(within, draft.study))
+    found = draft.waiting(body.most, _without_measured(within, draft.study))
     return plates.of_one_plate(found) if _has_plates(draft.study) else found
 
 

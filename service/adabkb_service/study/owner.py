@@ -257,7 +257,7 @@ class Owner:
         return replies
 
     def _is_in_time(self, pending: PendingRequest) -> bool:
-        """Whether a request may still be performed. If it has waited too long, it is refused."""
+        """Return whether a request may still be performed. If it has waited too long, it is refused."""
         is_loading = self._link.loaded_at == math.inf
         since = pending.queued_at if is_loading else max(pending.queued_at, self._link.loaded_at)
         if time.monotonic() - since < self._dependencies.timeouts.request:
@@ -361,8 +361,8 @@ class Owner:
         return batch.finished, batch.parked
 
     def _read_study(self) -> CachedStudy:
-        """The study, from memory or the database. If the study was replaced, the link to its model starts anew. If
-        another server has added events, the next message makes the model read them from the database."""
+        """Return the study, from memory or the database. If the study was replaced, the link to its model starts anew.
+        If another server has added events, the next message makes the model read them from the database."""
         if self._cached is None:
             with self._dependencies.database.reading() as connection:
                 self._cached = read_study(connection, self.study_id)
@@ -410,8 +410,8 @@ class Owner:
         return True
 
     def _is_consistent(self, batch: Batch, before: CachedStudy, *, is_fresh: bool) -> bool:
-        """Whether all answers of a batch without writes belong to the same state of the study. They do if the batch has
-        just read the study's row and nothing else, or if the study has not changed since it was read."""
+        """Return whether all answers of a batch without writes belong to the same state of the study. They do if the
+        batch has just read the study's row and nothing else, or if the study has not changed since it was read."""
         if is_fresh and not batch.draft.has_read_more:
             return True
         return studies.is_current(batch.draft.connection, before.study)
@@ -441,8 +441,8 @@ class Owner:
             link.advance(demand.count, demand.within)
 
     def _prefetch_demand(self, draft: Draft) -> PointDemand:
-        """The last demand, within the study's current limits. In a study with plates, the points continue the open
-        plate, or begin a new one."""
+        """Return the last demand, within the study's current limits. In a study with plates, the points continue the
+        open plate, or begin a new one."""
         study, within = draft.study, self._last_demand.within
         count = min(self._last_demand.count, lifecycle.room_for_points(study))
         if definition_of(study.definition).plates is None:

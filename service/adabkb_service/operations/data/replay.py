@@ -62,7 +62,7 @@ def replay(service: Service, study_id: str) -> Replayed:
         log = events.page(connection, study_id, 0)
         before = _stored(connection, study_id)
     _check_revision(study)
-    model, as_of_folded = _folded(study, log)
+    model, as_of_stored = _folded(study, log)
     with service.database.writing() as connection:
         studies.lock_model_seq(connection, study_id, study.incarnation)
         if not studies.is_current(connection, study):
@@ -79,7 +79,7 @@ def replay(service: Service, study_id: str) -> Replayed:
         len(log),
         len(after[0]),
         len(after[1]),
-        changed=before != as_of_folded,
+        changed=before != as_of_stored,
         suggestions=sum(is_decision(event) for event in log),
         diverged=model.diverged,
         libraries=_other_libraries(study),
@@ -103,12 +103,12 @@ def _folded(study: StudyRow, log: list[EventRow]) -> tuple[Model, Rows]:
     model = start(study, log[0])
     try:
         model.fold(log[: study.model_seq])
-        as_of_folded = list(model.cells.items()), tuple(sorted(model.dictionary))
+        as_of_stored = list(model.cells.items()), tuple(sorted(model.dictionary))
         model.fold(log[study.model_seq :])
     except ArithmeticError as error:
         detail = f"the model cannot process event {model.seq + 1} ({error}); correct or exclude its observation"
         raise Invalid([FieldError("", detail, "model_failed")]) from error
-    return model, as_of_folded
+    return model, as_of_stored
 
 
 def _other_libraries(study: StudyRow) -> dict[str, str]:

@@ -73,11 +73,11 @@ def delete(
     """
     writer = containers.new_writer()
     with service.closed(study_id):
-        left = repeating(service.timeouts.contention)(_delete, service, study_id, revisions, caller, purge, writer)
+        place = repeating(service.timeouts.contention)(_delete, service, study_id, revisions, caller, purge, writer)
     service.forget(study_id)
-    if left is not None:
+    if place is not None:
         with suppress(Busy, Unavailable):  # the study is deleted; sweeps remove its rows
-            removal.remove(service.database, study_id, writer, service.clock, REMOVAL_SECONDS, left)
+            removal.remove(service.database, study_id, writer, service.clock, REMOVAL_SECONDS, place)
 
 
 def _delete(

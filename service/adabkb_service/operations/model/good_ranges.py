@@ -34,9 +34,9 @@ def good_range(
     extent: float,
 ) -> GoodRange | None:
     """Return where a parameter is good, according to the posterior along it. A value is worse if the posterior says so
-    with a probability of about 95%, and if the difference is at least ``CLOSE`` of the range of all results. Return
-    None if neither end of the range is known to be worse, if a prediction is incomplete, or if the parameter is
-    periodic, so that its range has no ends.
+    with a probability of about 95%, and if the difference is at least the share ``CLOSE`` of the range of all
+    results. Return None if neither end of the range is known to be worse, if a prediction is incomplete, or if the
+    parameter is periodic, so that its range has no ends.
 
     Args:
         parameter: the parameter.

@@ -10,8 +10,8 @@ from adabkb_service.engine.axes import identity
 from adabkb_service.operations.words.values_in_words import shown
 
 Fields = Mapping[str, Any]
-"""A stored parameter."""
-KNOWN = ("version", "parameters", "defaults", "catalogues", "constraints", "closes_plate")
+"""A stored parameter, or the payload of an edit."""
+DESCRIBED = ("version", "parameters", "defaults", "catalogues", "constraints", "closes_plate")
 """Fields of an edit that ``_differences`` describes in detail, or that it leaves out. Each other field is a rule, of
 which it says only that it was changed."""
 
@@ -45,7 +45,7 @@ def _differences(before: Fields, edit: Fields) -> Iterator[str]:
         yield f"constraints: {'; '.join(edit['constraints']) or 'none'}"
     if edit.get("closes_plate"):
         yield "the last plate was closed, since no point has its values"
-    yield from (f"{name} was changed" for name in edit if name not in KNOWN)
+    yield from (f"{name} was changed" for name in edit if name not in DESCRIBED)
 
 
 def _changed_list(name: str, before: Sequence[object], after: Sequence[object]) -> Iterator[str]:

@@ -122,13 +122,13 @@ def change(
     if "notifications" in changes:
         changes = {**changes, "notifications": list(dict.fromkeys(changes["notifications"]))}
     now = service.clock()
-    begun_anew = {"attempts": 0, "failing_since": None, "error": None, "due_at": now}
+    reset = {"attempts": 0, "failing_since": None, "error": None, "due_at": now}
     with service.database.writing() as connection:
         studies.get(connection, study_id)
         row = webhooks.find(connection, study_id, webhook_id)
         if row is None:
             raise WebhookNotFound(study_id, webhook_id)
-        if not webhooks.change(connection, row, **changes, **begun_anew):
+        if not webhooks.change(connection, row, **changes, **reset):
             raise Contention(f"Webhook {webhook_id} is being used at this moment; try again.")
         audit.note(connection, caller, now, "study webhook changed", study_id, webhook=webhook_id, **changes)
         changed = webhooks.find(connection, study_id, webhook_id)

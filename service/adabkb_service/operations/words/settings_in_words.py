@@ -1,5 +1,5 @@
-"""The changed settings of a study in words: for the report, and as data for the list of events on the page, where
-``assets/feed.js`` does the same, except quantities."""
+"""The changed settings of a study in words, for the report. In the list of events on the page, ``assets/feed.js`` does
+the same with the data of this module, except for quantities."""
 
 from __future__ import annotations
 
@@ -93,6 +93,6 @@ def _quantity(name: str, fields: Mapping[str, Any]) -> str:
     known = Quantity.model_validate(fields)
     bounds = {"from": known.low, "to": known.high}
     ends = [f"{word} {with_unit(figure(end), known.unit)}" for word, end in bounds.items() if end is not None]
-    told = [*([known.unit] if known.unit else []), *([f"possible values {' '.join(ends)}"] if ends else [])]
+    details = [*([known.unit] if known.unit else []), *([f"possible values {' '.join(ends)}"] if ends else [])]
     label = known.label or ("result" if name == OBJECTIVE else name)
-    return f"{label} ({', '.join(told)})" if told else label
+    return f"{label} ({', '.join(details)})" if details else label
