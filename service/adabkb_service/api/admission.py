@@ -49,11 +49,11 @@ def needs(need: Need, study: str | None = "study_id", *, model: bool = False) ->
         model: whether the endpoint uses the model, which counts against the token's quota of processor time.
     """
 
-    def declared(endpoint: Endpoint) -> Endpoint:
+    def declare(endpoint: Endpoint) -> Endpoint:
         vars(endpoint).update({_NEED: need, _STUDY: study, _MODEL: model})
         return endpoint
 
-    return declared
+    return declare
 
 
 def not_for_links(endpoint: Endpoint) -> Endpoint:
@@ -70,7 +70,7 @@ def by_follower(endpoint: Endpoint) -> Endpoint:
 
 
 def by_follower_once(endpoint: Endpoint) -> Endpoint:
-    """As ``by_follower``, for an endpoint that is not idempotent."""
+    """Declare that the study's follower performs the endpoint, and that the endpoint is not idempotent."""
     vars(endpoint)[_ONCE] = True
     return by_follower(endpoint)
 
@@ -104,7 +104,7 @@ class GuardedRoute(APIRoute):
         self._changes_rights = self.need in ("own", "admin") and "GET" not in (self.methods or ())
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Check a request, then call the endpoint (ASGI)."""
         gate: Gate = scope["app"].state.gate
         if scope["method"] not in (self.methods or ()):
             await super().handle(scope, receive, send)
@@ -113,12 +113,12 @@ class GuardedRoute(APIRoute):
         caller = await self.admit(scope)
         if is_forwarded(scope):  # the server that forwarded the request counts it
             if caller is not None and caller.quotas is not None and self._uses_model:
-                gate.meter.charge_for_model(caller, scope["path_params"].get(self._study, ""))
+                gate.meter.set_payer(caller, scope["path_params"].get(self._study, ""))
             await super().handle(scope, receive, send)
             return
         with scope["app"].state.concurrency.hold(REQUESTS, caller or ANYBODY):
             if caller is not None and caller.quotas is not None:
-                send = self._metered(gate.meter, caller, scope, send)
+                send = self._count_request(gate.meter, caller, scope, send)
             if self._changes_rights:
                 send = _after_change(gate, send, scope["app"].state.admission)
             forwarding: Forwarding | None = scope["app"].state.forwarding
@@ -164,7 +164,7 @@ class GuardedRoute(APIRoute):
             raise Forbidden("A share link only allows reading its study.", SCOPE_FOR[need])
         return caller
 
-    def _metered(self, meter: Meter, caller: Caller, scope: Scope, send: Send) -> Send:
+    def _count_request(self, meter: Meter, caller: Caller, scope: Scope, send: Send) -> Send:
         """Count a request, and send the remaining quota in the headers of the response.
 
         Raises:
@@ -172,7 +172,7 @@ class GuardedRoute(APIRoute):
         """
         limit = meter.request(caller)
         if self._uses_model:
-            meter.charge_for_model(caller, scope["path_params"].get(self._study, ""))
+            meter.set_payer(caller, scope["path_params"].get(self._study, ""))
         if limit is None:
             return send
         headers = rate_limit_headers(limit)

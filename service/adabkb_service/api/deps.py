@@ -18,7 +18,7 @@ from fastapi import Depends, Header, Path, Query, Request, Response
 
 from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.meter import Spend
-from adabkb_service.api.body import SMALL, StrictRequest
+from adabkb_service.api.body import LARGE_BODY_BYTES, StrictRequest
 from adabkb_service.api.fair_queue import run_serialized
 from adabkb_service.api.prefix import own_path
 from adabkb_service.contract.access import USER
@@ -70,7 +70,9 @@ async def _key(
     parts: Parts = request.method, own_path(request.scope), await request.parsed() if raw else None
     caller: Caller = request.scope["state"].get("caller", ANYBODY)
     fingerprint = (
-        _fingerprint(parts) if len(raw) < SMALL else await run_serialized(request, partial(_fingerprint, parts))
+        _fingerprint(parts)
+        if len(raw) < LARGE_BODY_BYTES
+        else await run_serialized(request, partial(_fingerprint, parts))
     )
     return Key(request.path_params.get("study_id", ""), idempotency_key, fingerprint, caller.user)
 

@@ -170,7 +170,7 @@ class Forwarding:
             await Response(status_code=400)(scope, receive, send)  # this response is not read
             return None
         if answer is None:
-            return _again(body, receive)
+            return _replayed(body, receive)
         note(trial=answer["trial"])
         headers = _encoded(answer["headers"])
         await send({"type": "http.response.start", "status": answer["status"], "headers": headers})
@@ -178,11 +178,12 @@ class Forwarding:
         return None
 
     async def ask_model_workers(self, scope: Scope) -> dict[str, str]:
-        """Name of a model worker -> body of its response to an admitted request without a body. If there are several
-        servers, each of them asks only its share of the workers. Workers that do not respond in time are left out."""
+        """Return name of a model worker -> body of its response to an admitted request without a body. If there are
+        several servers, each of them asks only its share of the workers. Workers that do not respond in time are left
+        out."""
         own = [worker for worker in self.model_workers if follower_of(worker, self.servers) == self._peers.id]
-        asked = (asyncio.wait_for(self._answer(worker, b"", scope, _silent), WORKER_SECONDS) for worker in own)
-        answers = await asyncio.gather(*asked, return_exceptions=True)
+        responses = (asyncio.wait_for(self._answer(worker, b"", scope, _silent), WORKER_SECONDS) for worker in own)
+        answers = await asyncio.gather(*responses, return_exceptions=True)
         return {
             hashlib.blake2b(worker.encode(), digest_size=4).hexdigest(): answer["body"]  # the id itself is a secret
             for worker, answer in zip(own, answers, strict=True)
@@ -214,7 +215,7 @@ class Forwarding:
         """
         number = next(self._numbers)
         answer: Answer = asyncio.get_running_loop().create_future()
-        message = {"request": number, "body": body.decode("latin-1"), **_described(scope)}
+        message = {"request": number, "body": body.decode("latin-1"), **_facts_of(scope)}
         self._forwarded[number] = follower, answer
         may_wait = scope["path"].endswith("/suggest")
         may_take_long = scope["method"] == "GET" or may_wait
@@ -347,7 +348,7 @@ def follower_of(study_id: str, servers: frozenset[str]) -> str:
     return max(servers, key=lambda server: hashlib.blake2b(f"{server} {study_id}".encode(), digest_size=8).digest())
 
 
-def _described(scope: Scope) -> dict[str, Any]:
+def _facts_of(scope: Scope) -> dict[str, Any]:
     """Return what the follower needs to know of a request, except its body."""
     caller: Caller = scope["state"].get("caller", ANYBODY)
     return {
@@ -371,12 +372,12 @@ def _encoded(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
 
 
 async def _silent() -> Message:
-    """Return an ASGI ``receive`` that never returns."""
+    """Wait forever, as the ASGI ``receive`` of a request whose client never disconnects."""
     await asyncio.Event().wait()
     raise AssertionError("the event is never set")
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
+def _replayed(body: bytes, receive: Receive) -> Receive:
     """Return an ASGI ``receive`` that returns the body that has been read."""
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 

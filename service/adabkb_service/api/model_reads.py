@@ -99,7 +99,7 @@ def _leave(reader: Reader, scope: anyio.CancelScope) -> None:
 
 
 def _as(reader: Reader, work: Callable[[], T]) -> Callable[[], T]:
-    """``work`` in a context that names its reader."""
+    """Return ``work``, to be run in a context that names its reader."""
 
     def for_reader() -> T:
         context = contextvars.copy_context()
@@ -134,8 +134,8 @@ class Reading:
         return Response(status_code=400) if answer is None else answer  # the client has disconnected
 
     async def unless_busy(self, operation: Callable[..., Response], study_id: str) -> Response:
-        """As ``__call__``, but if too many reads wait, the operation runs with no time left for the model, so that it
-        answers without the model.
+        """Return the response of an operation, as ``__call__`` does. If too many reads wait, the operation runs with no
+        time left for the model, so that it responds without it.
 
         Raises:
             AdaBKBError: an error of the operation.

@@ -1,4 +1,4 @@
-"""Checks which web pages may send requests to the server from a browser: its own, and those of configured origins.
+"""Check which web pages may send requests to the server from a browser: its own, and those of configured origins.
 
 A browser lets any page send requests to any address, and sends the page's origin. A server without tokens performs
 every request, so this middleware refuses cross-site requests (see docs/security.md).
@@ -55,7 +55,7 @@ class OriginMiddleware:
         self._origins = frozenset(origin.encode() for origin in origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle a request (ASGI)."""
         if scope["type"] == "http":
             headers = {name: value for name, value in scope["headers"] if name in INSPECTED_HEADERS}
             if refusal := self._refusal(scope["method"], headers):

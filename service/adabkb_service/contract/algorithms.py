@@ -52,11 +52,11 @@ class AutoProfile(System):
     delta: Annotated[float, Field(gt=0, lt=1, description="1 - delta: probability that no optimum is pruned")] = (
         auto_module.Config.delta
     )
-    takes_slices: ClassVar[bool] = True
-    takes_constraints: ClassVar[bool] = True
-    takes_mixtures: ClassVar[bool] = True
-    takes_every_space: ClassVar[bool] = True
-    takes_metrics: ClassVar[bool] = True
+    supports_slices: ClassVar[bool] = True
+    supports_constraints: ClassVar[bool] = True
+    supports_mixtures: ClassVar[bool] = True
+    supports_all_parameters: ClassVar[bool] = True
+    supports_metrics: ClassVar[bool] = True
 
     def config(self, output_noise_std: float | None, sign: float) -> auto_module.Config:  # noqa: ARG002
         """Return the configuration of the engine."""
@@ -234,10 +234,10 @@ class RandomPoints(System):
 
     kind: Literal["random"]
     has_model: ClassVar[bool] = False
-    takes_slices: ClassVar[bool] = True
-    takes_constraints: ClassVar[bool] = True
-    takes_mixtures: ClassVar[bool] = True
-    takes_every_space: ClassVar[bool] = True
+    supports_slices: ClassVar[bool] = True
+    supports_constraints: ClassVar[bool] = True
+    supports_mixtures: ClassVar[bool] = True
+    supports_all_parameters: ClassVar[bool] = True
 
     def config(self, output_noise_std: float | None, sign: float) -> sampling_module.Config:  # noqa: ARG002
         """Return the configuration of the engine."""
@@ -253,9 +253,9 @@ class SobolPoints(System):
 
     kind: Literal["sobol"]
     has_model: ClassVar[bool] = False
-    takes_slices: ClassVar[bool] = True
-    takes_constraints: ClassVar[bool] = True
-    takes_every_space: ClassVar[bool] = True
+    supports_slices: ClassVar[bool] = True
+    supports_constraints: ClassVar[bool] = True
+    supports_all_parameters: ClassVar[bool] = True
 
     def config(self, output_noise_std: float | None, sign: float) -> sampling_module.Config:  # noqa: ARG002
         """Return the configuration of the engine."""
@@ -266,7 +266,7 @@ class SobolPoints(System):
         return self
 
 
-def _known(algorithm: object) -> object:
+def _check_known(algorithm: object) -> object:
     """Return the algorithm unchanged if its kind exists and has the given constants.
 
     Raises:
@@ -331,5 +331,5 @@ Algorithm = Annotated[
     | Annotated[RandomPoints, Tag("random")]
     | Annotated[SobolPoints, Tag("sobol")],
     Discriminator(_system),
-    BeforeValidator(_known),
+    BeforeValidator(_check_known),
 ]

@@ -209,7 +209,7 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
     check_offered(space, values, "/fixed")
     if not values:
         return None
-    if not definition_of(draft.study.definition).algorithm.takes_slices:
+    if not definition_of(draft.study.definition).algorithm.supports_slices:
         raise Invalid([FieldError("/fixed", CANNOT_FIX, "fixed_not_supported")])
     within = Slice(space, {axis.name: values[axis.name] for axis in space.axes if axis.name in values})
     check_slice(within, "/fixed" if fixed else "/context")

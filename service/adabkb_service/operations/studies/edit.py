@@ -239,7 +239,7 @@ def check_editable(definition: StoredDefinition, field: str = "/parameters") -> 
     Raises:
         Invalid: it may not.
     """
-    if not definition.algorithm.takes_every_space:
+    if not definition.algorithm.supports_all_parameters:
         raise Invalid([FieldError(field, NEEDS_AUTO, "cannot_edit")])
 
 
