@@ -239,7 +239,7 @@ def _valid_caller(row: TokenRow, now: datetime) -> Caller:
 
 def _paying_token(connection: Connection, row: TokenRow, now: datetime) -> TokenRow:
     """Return the token whose quotas apply. For a link, it is the token of the study's owner that allows the fewest
-    requests or, if the owner has no valid token but has logged in recently, the link itself.
+    requests. If the owner has no valid token but has logged in recently, it is the link itself.
 
     Raises:
         Unauthorized: the owner has no valid token, and has not logged in recently.

@@ -1,11 +1,10 @@
 """Strict reading of requests: a body must be JSON (RFC 8259) before pydantic validates it, and unknown query parameters
 are refused.
 
-Python's parser accepts values that are refused here, each with a pointer, so that other code need not check them: NaN,
-which JSON does not allow; lone surrogates, which are not valid Unicode; and NUL, which PostgreSQL does not accept in
-texts. A body with more values than any request needs is refused before it is parsed, since as Python objects it would
-be thirty times as large.
-"""
+Python's parser accepts NaN, which JSON does not allow; lone surrogates, which are not valid Unicode; and NUL, which
+PostgreSQL does not accept in texts. All are refused here, each with a pointer, so that other code need not check them.
+A body with more values than any request needs is refused before it is parsed, since as Python objects it would be
+thirty times as large."""
 
 from __future__ import annotations
 

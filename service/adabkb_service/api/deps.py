@@ -59,7 +59,7 @@ async def _key(
         Header(
             alias="Idempotency-Key",
             description="1 to 255 visible ASCII characters; new for each call and the same for its retries, so "
-            "that a call has one effect and one answer",
+            "that a call has one effect and one response",
             pattern=IDEMPOTENCY_KEY,
         ),
     ] = None,

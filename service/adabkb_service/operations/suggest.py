@@ -36,9 +36,9 @@ for the next request. With ``Prefer: wait``, ``api/long_poll.py`` repeats the re
 trial. An answer with quasi-random points is marked as ``degraded``, and so is each answer while the study's model has
 failed.
 
-After a crash before the commit, there is no new trial and no answer, but an earlier batch, in which the request was
-parked, may have stored the changes of step 1. After a crash that follows the commit, trials and answer are stored, and
-a client that repeats the request with its key gets the stored answer, even if the leases in it have expired meanwhile.
+After a crash before the commit, there is no new trial and no answer. An earlier batch, in which the request was parked,
+may have stored the changes of step 1. After a crash that follows the commit, trials and answer are stored. A client
+that repeats the request with its key gets the stored answer, even if the leases in it have expired meanwhile.
 Without a key, the repeated request gets other trials while the leases of the first ones last. When these have expired,
 the first ones wait and may be issued again, or fail after the maximum number of attempts.
 

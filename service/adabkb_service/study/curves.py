@@ -32,8 +32,8 @@ def at_mark(draft: Draft, mark: int) -> dict[int, float]:
 
 def comparable(draft: Draft, mark: int) -> dict[int, float]:
     """Return trial -> value at the mark, for the trials with which another trial is compared, and from which its final
-    value is predicted. In a study with an edited space or with bounds on metrics, these are only the trials that are
-    inside the space, have reports in their current attempt, and have no result that violates a bound."""
+    value is predicted. In a study with an edited space or with bounds on metrics, some trials are left out: those
+    outside the space, without reports in their current attempt, or with a result that violates a bound."""
     values, metrics = at_mark(draft, mark), metrics_of(draft.study.definition)
     if not is_edited(draft.study.definition) and not any(metric.is_bounded for metric in metrics):
         return values

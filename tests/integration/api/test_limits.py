@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adabkb_service.api.body import MAX_VALUES
-from adabkb_service.contract.attributes import MAX_LEVELS, MAX_ATTRIBUTES, MAX_BYTES
+from adabkb_service.contract.attributes import MAX_ATTRIBUTES, MAX_BYTES, MAX_LEVELS
 from adabkb_service.contract.early_stopping import MAX_STEPS
 from adabkb_service.contract.parameters import MAX_CHOICES, MAX_PARAMETERS, MAX_TAGS
 from adabkb_service.contract.reports import MAX_REPORTS

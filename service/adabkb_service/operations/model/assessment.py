@@ -290,8 +290,8 @@ def _choices(parameter: Parameter) -> Sequence[Any]:
 
 
 def _partners(facts: _Facts) -> list[Parameter]:
-    """Return the parameters that results must share to be comparable: numbers that are known to matter, and choices
-    that are not known to hardly matter, since a choice may matter only together with another one."""
+    """Return the parameters that results must share to be comparable: numbers that are known to matter, and choices,
+    except those that are known to hardly matter. (A choice may matter only together with another one.)"""
     important = {each.name for each in facts.importances[""] if words.matters(each)}
     return [
         each
@@ -438,8 +438,9 @@ def _noise(facts: _Facts) -> float | None:
 
 
 def _possible_gain(facts: _Facts) -> words.PossibleGain:
-    """Return how much better further results can be. The distance to the natural bound is that from the best result or,
-    if larger, that from the model's mean at its point, since the best of noisy results is partly luck."""
+    """Return how much better further results can be. The distance to the natural bound is measured from the best
+    result or from the model's mean at its point, whichever is larger, since the best of noisy results is partly
+    luck."""
     model, quantity = facts.model, facts.names.quantity()
     bounds = quantity.model_dump(include={"low", "high"})
     best = facts.study.best if facts.study.best is not None and facts.study.best.feasible is not False else None

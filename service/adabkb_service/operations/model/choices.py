@@ -11,8 +11,8 @@ from adabkb_service.contract.answers import Prediction
 from adabkb_service.contract.parameters import FloatParameter, IntParameter, Parameter
 
 CLOSE = 0.1
-"""A choice is about as good as the best one if it is worse by less than this share of the range of all results, even at
-the upper end of the interval of their difference."""
+"""A choice is about as good as the best one if the upper end of the interval of their difference is less than this
+share of the range of all results."""
 COMPARABLE = 0.25
 """A number is comparable with that of the recommended point if it differs by at most this share of its range."""
 

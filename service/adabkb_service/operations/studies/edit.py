@@ -1,5 +1,5 @@
-"""PATCH /v1/studies/{id} with ``parameters`` or one of the ``REPLACED`` fields, or with a cost budget: edit the space
-of a running study, or other parts of its definition on which the model depends.
+"""Edit the space of a running study, or other parts of its definition on which the model depends: PATCH
+/v1/studies/{id} with ``parameters``, a field in ``REPLACED`` or a cost budget.
 
 An edit is an event that holds the whole new space and its version. Stored trials and results do not change. Results
 inside the new space count (see ``engine/edited.py``), and the model is rebuilt from them. The other results are kept,
@@ -135,8 +135,8 @@ def _check_bounds(definition: StoredDefinition, rules: Fields) -> None:
 
 
 def _metrics_field(definition: StoredDefinition, rules: Fields) -> Fields:
-    """Return the field ``metrics`` of the event if it needs one: the metrics that results have, in their order, unless
-    the definition with the new bounds names all of them in this order."""
+    """Return the field ``metrics`` of the event, with the metrics that results have, in their order. It is empty if the
+    bounds stay the same, or if the new definition names the same metrics in the same order."""
     if "outcome_constraints" not in rules:
         return {}
     names = [metric.name for metric in definition.metrics_with_bounds if not metric.goal and not metric.is_cost]

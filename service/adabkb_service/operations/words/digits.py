@@ -56,7 +56,8 @@ class Digits:
 
     def interval(self, low: float, high: float, std: float) -> str:
         """Format the ends of a prediction interval, clipped to the natural bounds, with two digits of the standard
-        deviation, and at most the digits that the study specifies or, by default, one decimal more than the results."""
+        deviation. The number of decimals is at most that which the study specifies or, by default, one more than
+        the results have."""
         places = min(_places(std, 2), self._max_decimals)
         return self._in_unit(" and ".join(_format(self.quantity.within(end), places) for end in (low, high)))
 

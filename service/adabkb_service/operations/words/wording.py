@@ -413,8 +413,8 @@ def estimate(study: Study, name: str | None, mean: float, std: float) -> str:
 
 
 def expected(study: Study, name: str | None, found: MetricPrediction | Prediction | ModelRecommendation) -> str:
-    """Format a prediction of a metric or of the objective, with its central 90% interval or, if the algorithm has other
-    bounds, with its standard deviation; clipped to the natural bounds, with its unit."""
+    """Format a prediction of a metric or of the objective with its unit, clipped to the natural bounds. It has its
+    central 90% interval or, if the algorithm has other bounds, its standard deviation."""
     mean, std = found.mean or 0.0, found.std or 0.0
     if not isinstance(study.algorithm, AutoProfile) or found.lcb is None or found.ucb is None:
         return estimate(study, name, mean, std)
