@@ -142,12 +142,12 @@ class GuardedRoute(APIRoute):
         gate: Gate = scope["app"].state.gate
         is_open = scope["state"]["admitted_token"] is None if is_forwarded(scope) else gate.is_open
         if self.need is not None and not is_open:
-            caller = scope["state"]["caller"] = await self._admitted(gate, scope, self.need)
+            caller = scope["state"]["caller"] = await self._ask_gate(gate, scope, self.need)
             note(user=caller.user)
             return caller
         return None
 
-    async def _admitted(self, gate: Gate, scope: Scope, need: Need) -> Caller:
+    async def _ask_gate(self, gate: Gate, scope: Scope, need: Need) -> Caller:
         study_id, threads = scope["path_params"].get(self._study), scope["app"].state.admission
         if study_id is not None and re.fullmatch(STUDY_ID, study_id) is None:
             study_id = None  # no study has such an id; the endpoint reports it if the token is valid

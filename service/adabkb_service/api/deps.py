@@ -134,7 +134,7 @@ class PageRequest:
         """The last number of the previous page; 0 for the first page."""
         if self.cursor is None:
             return 0
-        value = _decoded(self.cursor)
+        value = _decode(self.cursor)
         if not isinstance(value, int) or not 0 <= value <= MAX_SAFE_INTEGER:
             raise _not_a_cursor()
         return value
@@ -144,7 +144,7 @@ class PageRequest:
         """(created_at, id) of the last study or token of the previous page; None for the first page."""
         if self.cursor is None:
             return None
-        match _decoded(self.cursor):
+        match _decode(self.cursor):
             case [str(created_at), str(study_id)] if re.fullmatch(STUDY_ID, study_id):
                 try:
                     return datetime.fromisoformat(created_at).astimezone(UTC), study_id
@@ -158,7 +158,7 @@ class PageRequest:
         """The last name of the previous page; empty for the first page."""
         if self.cursor is None:
             return ""
-        value = _decoded(self.cursor)
+        value = _decode(self.cursor)
         if not isinstance(value, str) or re.fullmatch(USER, value) is None:
             raise _not_a_cursor()
         return value
@@ -205,7 +205,7 @@ def encoded_time(position: tuple[datetime, str] | None) -> str | None:
     return None if position is None else encoded([position[0].isoformat(), position[1]])
 
 
-def _decoded(cursor: str) -> Any:
+def _decode(cursor: str) -> Any:
     try:
         return json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (ValueError, RecursionError):

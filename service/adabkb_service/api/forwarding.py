@@ -170,9 +170,9 @@ class Forwarding:
             await Response(status_code=400)(scope, receive, send)  # this response is not read
             return None
         if answer is None:
-            return _replayed(body, receive)
+            return _replay_body(body, receive)
         note(trial=answer["trial"])
-        headers = _encoded(answer["headers"])
+        headers = _encode(answer["headers"])
         await send({"type": "http.response.start", "status": answer["status"], "headers": headers})
         await send({"type": "http.response.body", "body": answer["body"].encode("latin-1")})
         return None
@@ -303,7 +303,7 @@ class Forwarding:
             message["from"],
             answer=message["request"],
             status=started["status"],
-            headers=_decoded(started["headers"]),
+            headers=_decode(started["headers"]),
             body=b"".join(parts).decode("latin-1"),
             trial=facts.get("trial"),
         )
@@ -321,7 +321,7 @@ class Forwarding:
             "raw_path": message["path"].encode(),
             "query_string": message["query"].encode("latin-1"),
             "root_path": message["root_path"],
-            "headers": _encoded(message["headers"]),
+            "headers": _encode(message["headers"]),
             "app": self._app,
             "state": {"request_id": message["id"], "admitted_token": message["token"]},
         }
@@ -357,17 +357,17 @@ def _facts_of(scope: Scope) -> dict[str, Any]:
         "path": scope["path"],
         "root_path": scope.get("root_path", ""),
         "query": scope["query_string"].decode("latin-1"),
-        "headers": _decoded([(name, value) for name, value in scope["headers"] if name in HEADERS]),
+        "headers": _decode([(name, value) for name, value in scope["headers"] if name in HEADERS]),
         "token": caller.token,
         "address": sender(scope),
     }
 
 
-def _decoded(headers: list[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+def _decode(headers: list[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
     return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
 
 
-def _encoded(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+def _encode(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
 
 
@@ -377,7 +377,7 @@ async def _silent() -> Message:
     raise AssertionError("the event is never set")
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     """Return an ASGI ``receive`` that returns the body that has been read."""
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 

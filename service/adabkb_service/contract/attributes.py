@@ -34,13 +34,13 @@ def error_in(attributes: Mapping[str, Any]) -> str | None:
     return None if size <= MAX_BYTES else f"must have at most {MAX_BYTES:,} bytes as JSON, not {size:,}"
 
 
-def _checked(attributes: dict[str, Any]) -> dict[str, Any]:
+def _check(attributes: dict[str, Any]) -> dict[str, Any]:
     if what := error_in(attributes):
         raise PydanticCustomError("attributes", "{what}", {"what": what})
     return attributes
 
 
-Attributes = Annotated[dict[str, Any], Field(max_length=MAX_ATTRIBUTES), LIMIT_ERRORS, AfterValidator(_checked)]
+Attributes = Annotated[dict[str, Any], Field(max_length=MAX_ATTRIBUTES), LIMIT_ERRORS, AfterValidator(_check)]
 
 
 def merged(attributes: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

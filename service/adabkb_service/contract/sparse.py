@@ -44,7 +44,7 @@ class Sparse(BaseModel):
     """
 
     # A lambda, because pydantic would take the return type of a function as the schema of the answer.
-    _serialize = model_serializer(mode="plain")(lambda self, info: _shown(self, info))  # noqa: PLW0108
+    _serialize = model_serializer(mode="plain")(lambda self, info: _fields_of(self, info))  # noqa: PLW0108
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -58,7 +58,7 @@ class Sparse(BaseModel):
         return found
 
 
-def _shown(model: Sparse, info: SerializationInfo) -> dict[str, Any]:
+def _fields_of(model: Sparse, info: SerializationInfo) -> dict[str, Any]:
     """Return the fields that are not left out. ``include`` and ``exclude`` name fields."""
     found = model.__dict__.copy()
     for name, default in _defaults(type(model), info.exclude_defaults).items():

@@ -69,7 +69,7 @@ def table_of(pieces: Pieces) -> Table:
     if known is not None:
         return known
     if pieces.changes:
-        found = _changed(table_of(Pieces(pieces.table, pieces.changes[:-1])), pieces.changes[-1], pieces.digest)
+        found = _with_change(table_of(Pieces(pieces.table, pieces.changes[:-1])), pieces.changes[-1], pieces.digest)
     else:
         parsed = _read(pieces.table)
         found = table(list(parsed.lines), parsed.columns, parsed.numbers, digest=pieces.digest)
@@ -154,7 +154,7 @@ def _with_digest(parameter: Mapping[str, Any], pieces: Pieces) -> dict[str, Any]
     }
 
 
-def _changed(before: Table, change: Mapping[str, Any], digest: str) -> Table:
+def _with_change(before: Table, change: Mapping[str, Any], digest: str) -> Table:
     """Return a table after a change."""
     names, numbers = list(before.names), before.numbers
     if "add" in change:
@@ -162,8 +162,8 @@ def _changed(before: Table, change: Mapping[str, Any], digest: str) -> Table:
         if added.columns != list(before.columns):
             raise _error(
                 added.header_line,
-                f"has the columns {_listed(added.columns)}, but the table has {_listed(before.columns)}; give the same "
-                "columns",
+                f"has the columns {_list_names(added.columns)}, but the table has {_list_names(before.columns)}; "
+                "give the same columns",
             )
         for name, line in added.lines.items():
             if name in before.numbered:
@@ -272,5 +272,5 @@ def _error(line: int, what: str) -> PydanticCustomError:
     return PydanticCustomError("table", "{what}", {"what": f"line {line} {what}"})
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return ", ".join(map(brief, names[:5])) + (", ..." if len(names) > 5 else "")

@@ -25,7 +25,7 @@ NOTIFICATIONS: tuple[Notification, ...] = (
 SCHEMES = ("http", "https")
 
 
-def _checked(url: str) -> str:
+def _check_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         is_valid = parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
@@ -42,7 +42,7 @@ def _checked(url: str) -> str:
     return url
 
 
-Url = Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_checked)]
+Url = Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_check_url)]
 NotificationList = Annotated[
     list[Notification],
     Field(

@@ -81,7 +81,7 @@ def add(
             existing = files.page(connection, study_id, 0, of=holder)
             for row in existing:
                 if (row.name, row.digest) == (name, digest):
-                    return _shown(row), False
+                    return _view(row), False
             last, size = files.total(connection, study_id)
             _check_room(len(existing), size + len(content), limits)
             check_more_bytes(connection, caller.user, caller.quotas, len(content))
@@ -92,7 +92,7 @@ def add(
                 study_id, last + 1, holder.trial, holder.observation, name, kind, len(content), digest, caller.user, now
             )
             files.add(connection, row, content)
-            return _shown(row), True
+            return _view(row), True
 
     return repeating(service.timeouts.contention)(attempt)
 
@@ -106,7 +106,7 @@ def page(service: Service, study_id: str, holder: Holder, after: int, limit: int
     with service.database.reading() as connection:
         studies.get(connection, study_id)
         _holder_row(connection, study_id, holder)
-        return [_shown(row) for row in files.page(connection, study_id, after, limit, of=holder)]
+        return [_view(row) for row in files.page(connection, study_id, after, limit, of=holder)]
 
 
 def read(service: Service, study_id: str, holder: Holder, number: int) -> tuple[File, bytes]:
@@ -118,7 +118,7 @@ def read(service: Service, study_id: str, holder: Holder, number: int) -> tuple[
     with service.database.reading() as connection:
         studies.get(connection, study_id)
         row = _file_row(connection, study_id, holder, number)
-        return _shown(row), files.content(connection, study_id, number)
+        return _view(row), files.content(connection, study_id, number)
 
 
 def remove(service: Service, study_id: str, holder: Holder, number: int) -> None:
@@ -186,5 +186,5 @@ def _check_room(count: int, size: int, limits: Limits) -> None:
         raise Invalid([FieldError("", detail, "too_many_files")])
 
 
-def _shown(row: FileRow) -> File:
+def _view(row: FileRow) -> File:
     return File.model_validate({name: value for name, value in as_values(row).items() if name in File.model_fields})

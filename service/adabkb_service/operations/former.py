@@ -32,13 +32,13 @@ def check_former(what: str, view: BaseModel, was: Mapping[str, Any] | None) -> N
         return
     now = view.model_dump(mode="json")
     errors = [
-        FieldError(json_pointer(*path), f"is {_shown(value)} by now", "changed") for path, value in _changed(now, was)
+        FieldError(json_pointer(*path), f"is {_as_text(value)} by now", "changed") for path, value in _changes(now, was)
     ]
     if errors:
         raise PreconditionFailed(f"{what} has changed: {errors[0].pointer} {errors[0].detail}.", errors)
 
 
-def _changed(now: Mapping[str, Any], was: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def _changes(now: Mapping[str, Any], was: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """Yield the path and the present value of each field that has changed."""
     for name, former in was.items():
         value = now.get(name)
@@ -77,5 +77,5 @@ def _is_empty(value: Any) -> bool:
     return value is None or value is False or value in ({}, [])
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return shortened(json.dumps(value, ensure_ascii=False), MAX_SHOWN)

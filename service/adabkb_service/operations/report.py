@@ -96,7 +96,7 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> tuple[list[Report], dic
         if detail := _cost_error(draft, each.cost):
             field_errors.append(FieldError(f"{pointer}/cost", detail, "cost"))
         try:
-            measured[each.step] = _measured(draft, trial, each, pointer)
+            measured[each.step] = _measured_values(draft, trial, each, pointer)
         except Invalid as error:
             field_errors += error.errors
         new.append(each)
@@ -109,7 +109,7 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> tuple[list[Report], dic
     return new, measured
 
 
-def _measured(draft: Draft, trial: TrialRow, given: Report, pointer: str) -> dict[str, Any]:
+def _measured_values(draft: Draft, trial: TrialRow, given: Report, pointer: str) -> dict[str, Any]:
     """Return the values in a report of the parameters that are measured with the result, by name.
 
     Raises:

@@ -161,14 +161,14 @@ def _has_plates(study: StudyRow) -> bool:
     return definition_of(study.definition).plates is not None
 
 
-def _measured(study: StudyRow) -> list[str]:
+def _measured_names(study: StudyRow) -> list[str]:
     """Return the names of the context parameters that are measured with the result."""
     return measured_of(definition_of(study.definition).parameters)
 
 
 def _without_measured(within: Slice | None, study: StudyRow) -> Slice | None:
     """Return the slice without the values that are measured with the result. Waiting trials may have any of them."""
-    measured = _measured(study)
+    measured = _measured_names(study)
     if within is None or not measured:
         return within
     return Slice(within.space, {name: value for name, value in within.fixed.items() if name not in measured})
@@ -200,7 +200,7 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
     space, fixed = draft.space, body.fixed or {}
     if body.plate is not None and not _has_plates(draft.study):
         raise Invalid([FieldError("/plate", NO_PLATES, "no_plates")])
-    measured = _measured(draft.study)
+    measured = _measured_names(draft.study)
     context = checked_context(space, body.context or {}, "/context", optional=measured)
     context |= assumed(draft, [name for name in measured if name not in context])
     check_not_context(space, fixed, "/fixed")
@@ -278,7 +278,7 @@ def _answer(
     summary = lifecycle.summary(study)
     reason: NoTrialReason | None = None
     if len(rows) < body.most:
-        is_sliced = body.fixed or body.context or _measured(study)
+        is_sliced = body.fixed or body.context or _measured_names(study)
         reason = summary.reason or ("fixed_exhausted" if is_sliced else None)
         if is_over_budget and summary.reason is None:
             reason = "no_plate_left"

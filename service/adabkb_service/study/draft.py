@@ -210,7 +210,7 @@ class Draft:
         ends = [row.leased_until for row in self._trials.values() if row.state == "active" and row.leased_until]
         stored_end = trials.next_expiry(self.connection, self.study.id)
         self.next_expiry = min([*ends, *([] if stored_end is None else [stored_end])], default=None)
-        return [row for row in _merged(stored, self._trials) if _is_overdue(row, self.now)]
+        return [row for row in _merge(stored, self._trials) if _is_overdue(row, self.now)]
 
     def waiting(self, limit: int, within: Slice | None = None) -> list[TrialRow]:
         """Return the first ``limit`` waiting trials, ordered by number. If ``within`` is given, only trials in this
@@ -219,7 +219,7 @@ class Draft:
             return []
         most = limit if within is None else self._before.study.waiting
         found = trials.waiting(self.connection, self.study.id, most + len(self._trials))
-        rows = _merged({row.number: row for row in found}, self._trials)
+        rows = _merge({row.number: row for row in found}, self._trials)
         wanted = (row for row in rows if within is None or within.agrees(self.space.present(row.parameters) or {}))
         return [row for row in wanted if row.state in trials.WAITING][:limit]
 
@@ -342,7 +342,7 @@ def _write_rows(connection: Connection, write: Callable[[Connection, list[Any]],
         write(connection, rows)
 
 
-def _merged(stored: dict[int, TrialRow], changed: dict[int, TrialRow]) -> list[TrialRow]:
+def _merge(stored: dict[int, TrialRow], changed: dict[int, TrialRow]) -> list[TrialRow]:
     """Return the stored and the changed trials, ordered by number; changed trials replace stored ones."""
     return [row for _, row in sorted((stored | changed).items())]
 

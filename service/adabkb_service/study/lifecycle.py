@@ -23,7 +23,7 @@ UNLIMITED_POINTS = 2**31
 
 def status(study: StudyRow) -> tuple[StudyState, Reason | None]:
     """Return the state, and why the study issues no new points (None if it does)."""
-    if _converged(study):
+    if _has_converged(study):
         return "complete", "converged"
     end_reason = no_more_points_reason(study)
     if end_reason and not study.unfinished:
@@ -37,7 +37,7 @@ def status(study: StudyRow) -> tuple[StudyState, Reason | None]:
     return "running", None
 
 
-def _converged(study: StudyRow) -> bool:
+def _has_converged(study: StudyRow) -> bool:
     """Return whether Ada-BKB's stopping rule applies, or the gap, as the study shows it, is at most the tolerance. A
     best result beyond its natural bound, which may be a typing error, does not reduce the gap."""
     if study.model is None:

@@ -25,7 +25,7 @@ def access(service: Service, study_id: str) -> Access:
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
-        return _shown(grants.of_study(connection, study_id))
+        return _view(grants.of_study(connection, study_id))
 
 
 def right(service: Service, caller: Caller, study_id: str) -> Right:
@@ -70,13 +70,13 @@ def change(service: Service, caller: Caller, study_id: str, changes: dict[str, A
             audit.note(connection, caller, service.clock(), action, study_id, **detail)
         given = [user for user, right in changes.get("shared_with", {}).items() if right is not None and user != "*"]
         unknown = tuple(user for user in given if _is_unknown(connection, user))
-    return _shown(after).model_copy(update={"unknown_users": unknown})
+    return _view(after).model_copy(update={"unknown_users": unknown})
 
 
 def _audit_entry(before: dict[str, Right], after: dict[str, Right]) -> tuple[str, dict[str, Any]]:
     """Return the action of an audit entry, and its detail: the new owner, if any, and user -> right of each changed
     share, None if it was revoked."""
-    old, new = _shown(before), _shown(after)
+    old, new = _view(before), _view(after)
     changed = {
         user: new.shared_with.get(user)
         for user in sorted({*old.shared_with, *new.shared_with})
@@ -125,6 +125,6 @@ def _apply(before: dict[str, Right], changes: dict[str, Any]) -> dict[str, Right
     return remaining if owner is None else {**remaining, owner: "own"}
 
 
-def _shown(rights: dict[str, Right]) -> Access:
+def _view(rights: dict[str, Right]) -> Access:
     shared = {user: right for user, right in sorted(rights.items()) if right != "own"}
     return Access.model_validate({"owner": grants.owner(rights), "shared_with": shared})

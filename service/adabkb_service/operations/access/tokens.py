@@ -71,7 +71,7 @@ def page(
     second value returned is the ``after`` of the next page; None if this page is not full."""
     with service.database.reading() as connection:
         rows = tokens.page(connection, after, limit, link)
-    return [_shown(row) for row in rows], (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None
+    return [_view(row) for row in rows], (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None
 
 
 def revoke(service: Service, caller: Caller, token_id: str, link: str | None = None) -> None:
@@ -104,7 +104,7 @@ def change(service: Service, caller: Caller, token_id: str, quotas: dict[str, fl
         if changed != row:
             tokens.set_quotas(connection, token_id, changed.quotas)
             audit.note(connection, caller, service.clock(), "token changed", token_id, quotas=quotas)
-    return _shown(changed)
+    return _view(changed)
 
 
 def own(service: Service, caller: Caller) -> Self:
@@ -149,7 +149,7 @@ def _create(
         used_at=None,
         quotas=_without_none(body.quotas.changes()),
     )
-    shown = _shown(row)
+    shown = _view(row)
     with service.database.writing() as connection:
         if key is not None and tokens.find(connection, row.id) is not None:
             raise TokenExists(row.id)
@@ -163,7 +163,7 @@ def id_of(key: Key) -> str:
     return hashlib.sha256(f"{key.scope}\n{key.name}".encode()).hexdigest()[:12]
 
 
-def _shown(row: TokenRow) -> Token:
+def _view(row: TokenRow) -> Token:
     fields = {name: value for name, value in as_values(row).items() if name in Token.model_fields}
     return Token.model_validate({**fields, "quotas": row.quotas or {}})
 

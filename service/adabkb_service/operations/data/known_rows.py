@@ -27,10 +27,10 @@ def known_rows(service: Service, study_id: str, body: PastedRows) -> KnownRows:
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
-        return KnownRows(rows=list(_known(connection, study_id, body)))
+        return KnownRows(rows=list(_stored_rows(connection, study_id, body)))
 
 
-def _known(connection: Connection, study_id: str, body: PastedRows) -> Iterator[KnownRow | None]:
+def _stored_rows(connection: Connection, study_id: str, body: PastedRows) -> Iterator[KnownRow | None]:
     numbers = sorted({row.trial for row in body.rows if row.trial is not None})
     seqs = sorted({row.observation for row in body.rows if row.observation is not None and row.trial is None})
     values = sorted({row.value for row in body.rows if row.value is not None})

@@ -106,7 +106,7 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
         issued = {each.number: each for each in trials.of_numbers(connection, study_id, numbers)}
         since = result_table.moment_of(connection, study_id, fewest)
     reliable = {number: each for number, each in issued.items() if since is not None and each.created_at >= since}
-    repeated = _repeated(rows.values())
+    repeated = _repeated_results(rows.values())
     items = [
         answers.ValidationItem(
             observation=each.observation,
@@ -164,7 +164,7 @@ def _of_metric(definition: StoredDefinition, metric: str | None) -> str:
     return "" if metric is None else f" of {Labels.of(definition).metric(metric)}"
 
 
-def _repeated(rows: Iterable[ObservationRow]) -> frozenset[int]:
+def _repeated_results(rows: Iterable[ObservationRow]) -> frozenset[int]:
     """Return the numbers of the results that share their point with another one."""
     points = {each.seq: json.dumps(each.parameters, sort_keys=True) for each in rows}
     counts = Counter(points.values())

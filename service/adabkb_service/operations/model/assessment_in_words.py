@@ -195,7 +195,7 @@ def latest(trial: Trial, digits: Mapping[str, Digits], names: Labels, *, is_earl
     why = PHASES[trial.phase] if trial.origin == "policy" else ORIGINS[trial.origin]
     found = [f"Trial {trial.number} {why}."]
     if trial.expected is not None and trial.phase != "sample" and not is_early:
-        expected = _expected(trial.expected, digits, names, has_intervals=has_intervals)
+        expected = _expectation(trial.expected, digits, names, has_intervals=has_intervals)
         found.append(f"The model expected {expected} there." if expected else "")
     if trial.state == "failed":
         found.append("It failed.")
@@ -211,18 +211,18 @@ def latest(trial: Trial, digits: Mapping[str, Digits], names: Labels, *, is_earl
     return " ".join(filter(None, found))
 
 
-def _expected(expected: Prediction, digits: Mapping[str, Digits], names: Labels, *, has_intervals: bool) -> str:
+def _expectation(expected: Prediction, digits: Mapping[str, Digits], names: Labels, *, has_intervals: bool) -> str:
     if expected.mean is not None and expected.std is not None:
-        return _predicted(expected, digits[""], has_intervals=has_intervals) if "" in digits else ""
+        return _prediction(expected, digits[""], has_intervals=has_intervals) if "" in digits else ""
     each = [
-        f"{names.metric(name)} {_predicted(found, digits[name], has_intervals=has_intervals)}"
+        f"{names.metric(name)} {_prediction(found, digits[name], has_intervals=has_intervals)}"
         for name, found in (expected.metrics or {}).items()
         if name in digits
     ]
     return ", ".join(each)
 
 
-def _predicted(found: Prediction | MetricPrediction, digits: Digits, *, has_intervals: bool) -> str:
+def _prediction(found: Prediction | MetricPrediction, digits: Digits, *, has_intervals: bool) -> str:
     mean, std = found.mean or 0.0, found.std or 0.0
     if not has_intervals or found.lcb is None or found.ucb is None:
         return digits.estimate(mean, std)
@@ -580,7 +580,7 @@ def outlier(
     whose, value = _name_of(found.observation, trial, metric, names), digits.result(found.value)
     if others:
         return f"{whose} is {value}, but at the same point, {others}. Check both measurements and entries."
-    return f"{_contradicted(found, trial, digits, metric, names)} Check the measurement and the entry."
+    return f"{_contradiction(found, trial, digits, metric, names)} Check the measurement and the entry."
 
 
 def doubted(
@@ -589,7 +589,7 @@ def doubted(
     """State that the model gives a result less weight; ``others`` as in ``outlier``."""
     if not others:
         return (
-            f"{_contradicted(found, trial, digits, metric, names)} The model gives this result less weight unless a "
+            f"{_contradiction(found, trial, digits, metric, names)} The model gives this result less weight unless a "
             "repetition confirms it."
         )
     whose, value = _name_of(found.observation, trial, metric, names), digits.result(found.value)
@@ -599,7 +599,7 @@ def doubted(
     )
 
 
-def _contradicted(found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels) -> str:
+def _contradiction(found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels) -> str:
     whose, value = _name_of(found.observation, trial, metric, names), digits.result(found.value)
     expected = digits.expected(found.mean, found.lcb, found.ucb, found.std)
     return f"{whose} is {value}, but given the others, the model expects {expected}."

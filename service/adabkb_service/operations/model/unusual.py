@@ -175,7 +175,7 @@ def _warning(study: Study, value: float, compared: _Comparison, model: _Model) -
         if abs(value - others.mean_there) <= APART * extent or _is_other_wrong(study, value, compared, model):
             return ""
         return f"This is unusual: at the same point, {wording.at_point(study, others.there)}. {CHECK}"
-    expected = _expected(study, compared, model)
+    expected = _predicted_range(study, compared, model)
     if expected is not None:
         low, high = expected
         if not low <= value <= high:
@@ -199,11 +199,11 @@ def _is_other_wrong(study: Study, value: float, compared: _Comparison, model: _M
         return False
     lowest, highest = compared.others.elsewhere
     most = BEYOND * (highest - lowest)
-    low, high = _expected(study, compared, model) or (lowest - most, highest + most)
+    low, high = _predicted_range(study, compared, model) or (lowest - most, highest + most)
     return low <= value <= high and not low <= compared.others.mean_there <= high
 
 
-def _expected(study: Study, compared: _Comparison, model: _Model) -> tuple[float, float] | None:
+def _predicted_range(study: Study, compared: _Comparison, model: _Model) -> tuple[float, float] | None:
     """Return the central 99% interval of a result at a point: the prediction that the model made when it chose the
     point for the first time, widened by the noise. None without a prediction, if the model had too few results to rely
     on it, or if it does not answer in time."""

@@ -91,13 +91,13 @@ def _sentences(
         return
     fixed_values, expected = payload["fixed"] or {}, payload["expected"]
     if known := {name: value for name, value in fixed_values.items() if name in context and name not in measured}:
-        yield f"The context was {_listed(known, names)}."
+        yield f"The context was {_settings(known, names)}."
     if unknown := {name: value for name, value in fixed_values.items() if name in measured}:
-        yield f"The context that is measured with the result was assumed to be {_listed(unknown, names)}."
+        yield f"The context that is measured with the result was assumed to be {_settings(unknown, names)}."
     if equal := {name: value for name, value in fixed_values.items() if name in shared and name not in context}:
-        yield f"The trials of plate {payload['plate']} share {_listed(equal, names)}."
+        yield f"The trials of plate {payload['plate']} share {_settings(equal, names)}."
     if fixed := {name: value for name, value in fixed_values.items() if name not in context and name not in equal}:
-        yield f"Held fixed: {_listed(fixed, names)}."
+        yield f"Held fixed: {_settings(fixed, names)}."
     is_feasible = best is None or best.get("feasible", True)
     yield PHASES[payload["phase"]] if is_feasible else INFEASIBLE
     if payload["phase"] == "sample":
@@ -152,7 +152,7 @@ def _expectation(
         if bound is not None and sign * (best["value"] - bound) >= 0.0:
             yield f"The model expected {as_text(expected, quantity)}; no result can be better than the best one so far."
             return
-        value = with_unit(_resolved(best["value"], expected["std"]), quantity.unit)
+        value = with_unit(_with_resolution(best["value"], expected["std"]), quantity.unit)
         value = value if quantity.digits is None else written(quantity, best["value"])
         chance = _probability(lead, expected["std"])
         better = "Probably better" if chance > HALF else "Probably not better"
@@ -164,12 +164,12 @@ def _estimate(found: Mapping[str, float], quantity: Quantity, *, has_intervals: 
     """Format a prediction with its 90% interval or, if its bounds are others, with its standard deviation."""
     mean, std = found["mean"], found["std"]
     if not std > 0.0:
-        return with_unit(_resolved(quantity.within(mean), 0.0), quantity.unit)
+        return with_unit(_with_resolution(quantity.within(mean), 0.0), quantity.unit)
     digits = Digits(mean, mean, FINEST, quantity)
     return digits.expected(mean, found["lcb"], found["ucb"], std) if has_intervals else digits.estimate(mean, std)
 
 
-def _resolved(value: float, std: float) -> str:
+def _with_resolution(value: float, std: float) -> str:
     """Format a number with enough digits to resolve a tenth of the standard deviation."""
     needed = MIN_DIGITS if std <= 0.0 or value == 0.0 else math.ceil(math.log10(abs(value) / std)) + 2
     return figure(value, min(max(needed, MIN_DIGITS), MAX_DIGITS))
@@ -202,5 +202,5 @@ def _of_older(study: str, trust: float) -> str:
     return f"The model used the older study {study} with a trust of {trust:.2g} ({scale})."
 
 
-def _listed(fixed: Mapping[str, object], names: Labels) -> str:
+def _settings(fixed: Mapping[str, object], names: Labels) -> str:
     return ", ".join(f"{names.parameter(name)} = {names.value(name, value)}" for name, value in fixed.items())

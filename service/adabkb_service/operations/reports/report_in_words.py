@@ -183,7 +183,7 @@ def best_points(report: StudyReport) -> Table:
         best = study.best
         at = "" if best is None or best.trial is None else f" (trial {best.trial})"
         by = "by the model now, in the latest context" if report.is_now else "by the model"
-        columns = [(by, *_by_model(report)), (f"best observed{at}", *_observed(report))]
+        columns = [(by, *_by_model(report)), (f"best observed{at}", *_best_observed(report))]
     points = [None if point is None else wording.as_shown(study, point) for _, point, _ in columns]
     rows = [
         [wording.parameter_title(each), *(_setting_at(each, point) for point in points)] for each in study.parameters
@@ -202,12 +202,12 @@ def _by_model(report: StudyReport) -> tuple[answers.Parameters | None, dict[str,
     return model.parameters, {**texts, OBJECTIVE: wording.expected(study, None, model)}
 
 
-def _observed(report: StudyReport) -> tuple[answers.Parameters | None, dict[str, str]]:
+def _best_observed(report: StudyReport) -> tuple[answers.Parameters | None, dict[str, str]]:
     study, best = report.study, report.study.best
     if best is None:
         return None, {}
-    texts = {name: _measured(study, name, value) for name, value in (best.metrics or {}).items()}
-    return best.parameters, {OBJECTIVE: _measured(study, None, best.value), **texts}
+    texts = {name: _format_measured(study, name, value) for name, value in (best.metrics or {}).items()}
+    return best.parameters, {OBJECTIVE: _format_measured(study, None, best.value), **texts}
 
 
 def _setting_at(parameter: Parameter, point: answers.Parameters | None) -> str:
@@ -242,12 +242,12 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
         cells.append(str(plate) if plate else UNKNOWN)
     if not study.objectives:
         cells += [
-            _measured(study, None, result.value if result else None),
+            _format_measured(study, None, result.value if result else None),
             figure(result.std_error if result else None),
         ]
     metrics, errors = (result.metrics or {}, result.std_errors or {}) if result else ({}, {})
     for name in wording.measured(study):
-        cells += [_measured(study, name, metrics.get(name)), figure(errors.get(name))]
+        cells += [_format_measured(study, name, metrics.get(name)), figure(errors.get(name))]
     suggested = trial.parameters if trial and result else point
     point, suggested = (wording.as_shown(study, each) for each in (point, suggested))
     cells += [_evaluated_setting(each, point, suggested) for each in study.parameters if each.kind != "fixed"]
@@ -306,7 +306,7 @@ def _state(study: answers.Study, line: Line) -> str:
     return f"{state}, outside the space" if line.result is not None and line.result.outside else state
 
 
-def _measured(study: answers.Study, name: str | None, value: float | None) -> str:
+def _format_measured(study: answers.Study, name: str | None, value: float | None) -> str:
     """Return a value with up to 12 digits or, if the study sets the number of decimals, with these."""
     if value is None or wording.quantity(study, name).digits is not None:
         return wording.number(study, name, value)

@@ -100,12 +100,12 @@ def edit(
     event: dict[str, Any] = {
         "version": definition.space_version + 1,
         "parameters": list((before | new).values()),
-        "defaults": {**_fixed(new, before), **(defaults or {})},
+        "defaults": {**_fixed_values(new, before), **(defaults or {})},
         **({"catalogues": changes} if changes else {}),
         **rules,
         **_metrics_field(definition, rules),
     }
-    after = _checked(edited(draft.study.definition, event), list(new), before, rules)
+    after = _check_definition(edited(draft.study.definition, event), list(new), before, rules)
     event["defaults"] = _checked_defaults(after, event["defaults"], new.keys() - before.keys())
     if draft.study.plate is not None:
         event["closes_plate"] = plates.closes(draft.study, after.space())
@@ -243,12 +243,12 @@ def check_editable(definition: StoredDefinition, field: str = "/parameters") -> 
         raise Invalid([FieldError(field, NEEDS_AUTO, "cannot_edit")])
 
 
-def _fixed(new: Mapping[str, Fields], before: Mapping[str, Any]) -> dict[str, Any]:
+def _fixed_values(new: Mapping[str, Fields], before: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the added parameters that are fixed."""
     return {name: each["value"] for name, each in new.items() if name not in before and each["kind"] == "fixed"}
 
 
-def _checked(
+def _check_definition(
     stored: dict[str, Any], requested: Sequence[str], before: Mapping[str, Any], rules: Fields
 ) -> StoredDefinition:
     """Return the definition with the edited space.
@@ -304,7 +304,8 @@ def _field_errors(
             if name in requested:
                 place = json_pointer(requested.index(name), *rest)
             else:
-                words = f"cannot be combined with {brief(name)}, whose {'.'.join(map(str, rest))} {words}"
+                other = f"whose {'.'.join(map(str, rest))}" if rest else "which"
+                words = f"cannot be combined with {brief(name)}, {other} {words}"
         elif field != "parameters":
             yield _conflict(".".join(map(str, field_error["loc"])), words, field_error["type"])
             continue

@@ -115,7 +115,7 @@ def _create(service: Service, definition: StudyDefinition, key: Key | None, call
 
 def _add(connection: Connection, study: StudyRow, created: EventRow, caller: Caller) -> None:
     """Store a new study with its first event."""
-    _check_reached(study.id, caller)
+    _check_id_allowed(study.id, caller)
     check_new_study(connection, caller.user, caller.quotas, study.log_bytes)
     studies.create(connection, study)
     if caller.user is not None:
@@ -151,7 +151,7 @@ def _check_no_trash(connection: Connection, study_id: str, user: str) -> None:
         raise IdTaken(study_id)
 
 
-def _check_reached(study_id: str, caller: Caller) -> None:
+def _check_id_allowed(study_id: str, caller: Caller) -> None:
     if not caller.reaches(study_id):
         allowed = ", ".join(caller.studies or ())
         raise Forbidden(f"The token only allows studies with these ids: {allowed}; {study_id!r} is not among them.")
@@ -245,10 +245,10 @@ def get(study_id: str) -> Request[answers.Study]:
     Raises:
         StudyNotFound: the study does not exist.
     """
-    return Request(study_id, answers.Study, _shown, waits_for_latest_results=True)
+    return Request(study_id, answers.Study, _view, waits_for_latest_results=True)
 
 
-def _shown(draft: Draft, _: Points) -> Outcome[answers.Study]:
+def _view(draft: Draft, _: Points) -> Outcome[answers.Study]:
     return Outcome(lifecycle.full_view(draft.study))
 
 

@@ -30,10 +30,10 @@ def corrected(quantities: Mapping[str, Quantity], payload: Payload) -> str:
 def _values(quantities: Mapping[str, Quantity], was: Payload, payload: Payload) -> Iterator[str]:
     if "value" in was and was["value"] != payload.get("value"):
         quantity = quantities.get(OBJECTIVE, UNNAMED)
-        yield _changed("", was["value"], payload.get("value"), partial(written, quantity))
+        yield _change("", was["value"], payload.get("value"), partial(written, quantity))
     for name, before, after in _differing(was, payload, "metrics"):
         quantity = quantities.get(name, UNNAMED)
-        yield _changed(quantity.label or name, before, after, partial(written, quantity))
+        yield _change(quantity.label or name, before, after, partial(written, quantity))
 
 
 def _errors(quantities: Mapping[str, Quantity], was: Payload, payload: Payload) -> Iterator[str]:
@@ -55,10 +55,10 @@ def _differing(was: Payload, payload: Payload, field: str) -> Iterator[tuple[str
 
 
 def _error(name: str, before: float | None, after: float | None, quantity: Quantity) -> str:
-    return _changed(name, before, after, lambda each: in_points(shown(each), quantity.unit))
+    return _change(name, before, after, lambda each: in_points(shown(each), quantity.unit))
 
 
-def _changed(name: str, before: float | None, after: float | None, write: Callable[[float], str]) -> str:
+def _change(name: str, before: float | None, after: float | None, write: Callable[[float], str]) -> str:
     """Return a change of a number; ``name`` is empty for the value of a result."""
     if after is None:
         return f"{name} {'' if before is None else write(before)} removed".strip()

@@ -73,13 +73,13 @@ def _values(parameter: Parameter) -> str:
             )
             return f"{shown(parameter.low)} to {shown(parameter.high)}{step}{scale}{ends}"
         case CategoricalParameter():
-            return ", ".join(map(_quoted, parameter.choices)) + _descriptors(parameter)
+            return ", ".join(map(_quote, parameter.choices)) + _descriptors(parameter)
         case CatalogueParameter():
             withdrawn = f", {figure(parameter.withdrawn)} of them withdrawn" if parameter.withdrawn else ""
             columns = _first_names(parameter.columns or ())
             return f"one of {figure(parameter.rows or 0)} rows{withdrawn}; described by {columns}"
         case OrdinalParameter():
-            return ", ".join(map(_quoted, parameter.values))
+            return ", ".join(map(_quote, parameter.values))
         case BoolParameter():
             return "false, true"
         case FixedParameter():
@@ -102,10 +102,10 @@ def header_line(parameter: CatalogueParameter) -> str:
 def _first_names(columns: Sequence[str]) -> str:
     """Return the first ``MAX_NAMED`` column names, and the number of the others."""
     more = f" and {len(columns) - MAX_NAMED} more" if len(columns) > MAX_NAMED else ""
-    return f"{', '.join(map(_quoted, columns[:MAX_NAMED]))}{more}"
+    return f"{', '.join(map(_quote, columns[:MAX_NAMED]))}{more}"
 
 
-def _quoted(choice: object) -> str:
+def _quote(choice: object) -> str:
     """Return a choice as the form for a new study shows it. Texts are quoted, since they may contain commas."""
     return f"“{choice}”" if isinstance(choice, str) else shown(choice)
 

@@ -32,13 +32,13 @@ class Digits:
     def result(self, value: float) -> str:
         """Format a result to a thousandth of the range of all results, with at most as many decimals as the result
         itself or most results have."""
-        return self._rounded(value, max(self.decimals, decimals(value)))
+        return self._round(value, max(self.decimals, decimals(value)))
 
     def mean(self, value: float) -> str:
         """Format the mean of several results, with its unit; see the function ``mean``."""
         return self._in_unit(mean(self.quantity, value))
 
-    def _rounded(self, value: float, most: int) -> str:
+    def _round(self, value: float, most: int) -> str:
         """Format a number to a thousandth of the range of all results, with at most this many decimals."""
         if self.quantity.digits is not None:
             return self._in_unit(_format(value, self.quantity.digits))

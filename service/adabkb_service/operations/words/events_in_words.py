@@ -45,11 +45,11 @@ def _attribute(name: str, value: Any, was: object) -> str:
     label = "Note" if name == "note" else name
     before = was.get(name) if isinstance(was, Mapping) else None
     if value is None:
-        return f"{label} removed{'' if before is None else f'; it was {_quoted(before)}'}"
-    return f"{label} {_quoted(value)}{'' if before is None else f', before: {_quoted(before)}'}"
+        return f"{label} removed{'' if before is None else f'; it was {_quote(before)}'}"
+    return f"{label} {_quote(value)}{'' if before is None else f', before: {_quote(before)}'}"
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     return (
         f"“{value}”" if isinstance(value, str) else shown(value) if not isinstance(value, dict) else json.dumps(value)
     )

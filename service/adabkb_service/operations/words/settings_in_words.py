@@ -44,7 +44,7 @@ def changed(
         was: the former values, as far as they are known.
     """
     unit = quantities.get(OBJECTIVE, UNNAMED).unit
-    return ", ".join(_changed(name, value, unit) + _former(name, was or {}, unit) for name, value in changes.items())
+    return ", ".join(_change(name, value, unit) + _former(name, was or {}, unit) for name, value in changes.items())
 
 
 def _former(name: str, was: Mapping[str, Any], unit: str | None) -> str:
@@ -54,7 +54,7 @@ def _former(name: str, was: Mapping[str, Any], unit: str | None) -> str:
     return f" (it was {_value(name, was[name], unit)})"
 
 
-def _changed(name: str, value: Any, unit: str | None) -> str:
+def _change(name: str, value: Any, unit: str | None) -> str:
     if name == "quantities":
         return _quantities(value)
     return OF_PARAMETERS if name == "parameters" else f"{_label(name)} = {_value(name, value, unit)}"

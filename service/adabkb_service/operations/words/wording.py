@@ -469,7 +469,7 @@ def result(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> st
     """Format the result in an event, with units: its value or, with several objectives, each value with its name."""
     if payload.get("value") is not None:
         return written(quantities.get(OBJECTIVE, UNNAMED), payload["value"])
-    return _named(quantities, payload.get("metrics") or {})
+    return _metrics_in_words(quantities, payload.get("metrics") or {})
 
 
 def missing(study: Study, result: Observation) -> str:
@@ -497,7 +497,7 @@ def added(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> str
     before = was.get("metrics") or {}
     metrics = {name: value for name, value in payload.get("metrics", {}).items() if name not in before}
     value = [written(quantities.get(OBJECTIVE, UNNAMED), payload["value"])] if "value" in was else []
-    return ", ".join(value + ([_named(quantities, metrics)] if metrics and "metrics" in was else []))
+    return ", ".join(value + ([_metrics_in_words(quantities, metrics)] if metrics and "metrics" in was else []))
 
 
 def purpose(trial: Trial | TrialRow, *, is_repeat: bool = False) -> str:
@@ -557,8 +557,8 @@ def at_point(study: Study, results: Sequence[AtPoint]) -> str:
     """Return what results at the same point gave, such as: trial 16 gave 116.9 s."""
     own = [f"own result R{each.seq}" for each in results if each.trial is None]
     found = [str(each.trial) for each in results if each.trial is not None]
-    trials = [f"{'trial' if len(found) == 1 else 'trials'} {_joined(found)}"] if found else []
-    named = _joined([*trials, *own])
+    trials = [f"{'trial' if len(found) == 1 else 'trials'} {_join(found)}"] if found else []
+    named = _join([*trials, *own])
     values = [each.value for each in results if each.value is not None]
     if len(values) == 1:
         return f"{named} gave {in_unit(study, None, values[0])}"
@@ -591,11 +591,11 @@ def _number(known: Quantity, value: float | None) -> str:
     return fixed(value, known.digits)
 
 
-def _joined(names: Sequence[str]) -> str:
+def _join(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _named(quantities: Mapping[str, Quantity], metrics: Mapping[str, float]) -> str:
+def _metrics_in_words(quantities: Mapping[str, Quantity], metrics: Mapping[str, float]) -> str:
     """Return metrics with their names and units."""
     found = ((quantities.get(name, UNNAMED), name, value) for name, value in metrics.items())
     return ", ".join(f"{known.label or name} {written(known, value)}" for known, name, value in found)
