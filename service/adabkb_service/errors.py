@@ -52,7 +52,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 MAX_ERRORS = 100
-"""The maximum number of errors listed in one answer; the others are counted."""
+"""The maximum number of errors listed in one response; the others are counted."""
 MAX_BATCH_ERRORS = 1000
 """The maximum number of errors listed for all items of a batch together, beyond the first one of each item."""
 MAX_NAME_LENGTH = 200
@@ -73,7 +73,7 @@ _SHOWN.maxdict = _SHOWN.maxlist = 20
 
 
 def shortened(text: str, most: int) -> str:
-    """The text, cut to ``most`` characters."""
+    """Return the text, cut to ``most`` characters."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
@@ -83,8 +83,8 @@ def masked(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """A text for an answer: without secrets, and with invisible characters escaped, such as marks that change the
-    writing direction."""
+    """Return a text for a response: without secrets, and with invisible characters escaped, such as marks that change
+    the writing direction."""
     hidden = masked(text)
     if hidden.isprintable():
         return hidden
@@ -94,12 +94,12 @@ def visible(text: str) -> str:
 
 
 def shown(value: object) -> str:
-    """The Python representation of a value, cut if it is long; the full text of a large value is never built."""
+    """Return the Python representation of a value, cut if it is long. The full text of a large value is never built."""
     return shortened(_SHOWN.repr(value), MAX_VALUE_LENGTH)
 
 
 def json_pointer(*steps: str | int) -> str:
-    """The JSON pointer (RFC 6901) of these names and indices; long names are cut."""
+    """Return the JSON pointer (RFC 6901) of these names and indices; long names are cut."""
     names = (shortened(str(step), MAX_NAME_LENGTH) for step in steps)
     return "".join(f"/{name.replace('~', '~0').replace('/', '~1')}" for name in names)
 

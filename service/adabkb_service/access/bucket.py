@@ -34,7 +34,7 @@ class Bucket:
         self._at = now
 
     def holds(self, amount: float) -> bool:
-        """Whether this amount may be spent."""
+        """Return whether this amount may be spent."""
         return self._amount >= amount
 
     def spend(self, amount: float) -> None:
@@ -42,7 +42,7 @@ class Bucket:
         self._amount -= amount
 
     def rate_limit(self, amount: float = 0.0) -> RateLimit:
-        """The remaining amount, and the seconds until the bucket holds ``amount`` or, if that is 0, until it is
+        """Return the remaining amount, and the seconds until the bucket holds ``amount`` or, if that is 0, until it is
         full."""
         missing = (amount or self._quota) - self._amount
         return RateLimit(

@@ -50,11 +50,11 @@ class Caller:
         return self.scope == "admin"
 
     def has(self, scope: Scope) -> bool:
-        """Whether the token includes a scope."""
+        """Return whether the token includes a scope."""
         return SCOPES[self.scope] >= SCOPES[scope]
 
     def reaches(self, study_id: str) -> bool:
-        """Whether the token's restriction includes this study."""
+        """Return whether the token's restriction includes this study."""
         return self.studies is None or any(_fits(pattern, study_id) for pattern in self.studies)
 
 
@@ -67,5 +67,5 @@ def _fits(pattern: str, study_id: str) -> bool:
 
 
 def is_enough(rights: list[Right], need: Need) -> bool:
-    """Whether these rights to a study include the required one."""
+    """Return whether these rights to a study include the required one."""
     return any(RIGHTS[right] >= RIGHTS["own" if need == "admin" else need] for right in rights)

@@ -42,7 +42,7 @@ class Concurrency:
         self._counts: Counter[tuple[Resource, str]] = Counter()
 
     def is_full(self, resource: Resource, caller: Caller) -> bool:
-        """Whether the server or the user has reached the limit."""
+        """Return whether the server or the user has reached the limit."""
         try:
             self.check(resource, caller)
         except (Busy, TooManyAtOnce):

@@ -87,11 +87,11 @@ class Gate:
                 self.is_open = not tokens.any_exist(connection)
 
     def cached_caller(self, token: str, need: Need, study_id: str | None) -> Caller | None:
-        """The caller with a token, if the same grant is cached."""
+        """Return the caller with a token, if the same grant is cached."""
         return self._cached_caller(digest(token), need, study_id)
 
     def cached_caller_by_id(self, token_id: str, need: Need, study_id: str | None) -> Caller | None:
-        """As ``cached_caller``, for a token that another server has checked."""
+        """Return the caller with a token that another server has checked, if the same grant is cached."""
         return self._cached_caller(token_id, need, study_id)
 
     def _cached_caller(self, key: str, need: Need, study_id: str | None) -> Caller | None:
@@ -116,7 +116,7 @@ class Gate:
             StudyNotFound: the study does not exist, or the caller may not read it.
         """
         try:
-            return self._admitted(lambda connection: _found(connection, token), digest(token or ""), need, study_id)
+            return self._admit(lambda connection: _row_of(connection, token), digest(token or ""), need, study_id)
         except Unauthorized as refusal:
             self.refusals.note(address, refusal.reason, None if token is None else id_of(token))
             raise
@@ -131,11 +131,11 @@ class Gate:
         Raises:
             Unauthorized, Forbidden, StudyNotFound: see ``admit``.
         """
-        return self._admitted(lambda connection: _found_by_id(connection, token_id), token_id, need, study_id)
+        return self._admit(lambda connection: _row_by_id(connection, token_id), token_id, need, study_id)
 
-    def _admitted(self, find: Callable[[Connection], TokenRow], key: str, need: Need, study_id: str | None) -> Caller:
-        """The authorized caller with the token that ``find`` returns. The grant is cached under ``key``, unless rights
-        have changed while it was read."""
+    def _admit(self, find: Callable[[Connection], TokenRow], key: str, need: Need, study_id: str | None) -> Caller:
+        """Return the authorized caller with the token that ``find`` returns. The grant is cached under ``key``, unless
+        rights have changed while it was read."""
         with self._guard:
             rights_changes = self._rights_changes
         with self._database.reading() as connection:
@@ -167,7 +167,7 @@ class Gate:
         now = self._clock()
         with self._guard:
             used, self._used = self._used, set()
-        refused = self.refusals.taken(now)
+        refused = self.refusals.take(now)
         if not (used or refused):
             return
         try:
@@ -183,13 +183,13 @@ class Gate:
         caller = _valid_caller(row, now)
         if row.is_session:
             caller = replace(caller, person=people.find(connection, row.user))
-        paying = _paying(connection, row, now)
+        paying = _paying_token(connection, row, now)
         quotas = Quotas.of(paying.quotas, UNLIMITED if caller.is_admin else self._defaults)
         payer = paying.id if paying.quotas else f"user {row.user}"
         return replace(caller, quotas=None if quotas.are_none else quotas, payer=payer)
 
 
-def _found(connection: Connection, token: str | None) -> TokenRow:
+def _row_of(connection: Connection, token: str | None) -> TokenRow:
     """Return the row of a token, after checking the secret.
 
     Raises:
@@ -204,7 +204,7 @@ def _found(connection: Connection, token: str | None) -> TokenRow:
     return row
 
 
-def _found_by_id(connection: Connection, token_id: str) -> TokenRow:
+def _row_by_id(connection: Connection, token_id: str) -> TokenRow:
     """Return the row of a token.
 
     Raises:
@@ -221,7 +221,7 @@ def _unknown() -> Unauthorized:
 
 
 def _valid_caller(row: TokenRow, now: datetime) -> Caller:
-    """The caller with a token; without quotas.
+    """Return the caller with a token; without quotas.
 
     Raises:
         Unauthorized: the token is revoked or expired.
@@ -237,9 +237,9 @@ def _valid_caller(row: TokenRow, now: datetime) -> Caller:
     return Caller(row.user, scope, studies, row.id, is_link=row.link is not None)
 
 
-def _paying(connection: Connection, row: TokenRow, now: datetime) -> TokenRow:
-    """The token whose quotas apply. For a link, it is the token of the study's owner that allows the fewest requests
-    or, if the owner has no valid token but has logged in recently, the link itself.
+def _paying_token(connection: Connection, row: TokenRow, now: datetime) -> TokenRow:
+    """Return the token whose quotas apply. For a link, it is the token of the study's owner that allows the fewest
+    requests. If the owner has no valid token but has logged in recently, it is the link itself.
 
     Raises:
         Unauthorized: the owner has no valid token, and has not logged in recently.
@@ -294,7 +294,7 @@ class Refusals:
             self._add((address, reason, token_id), 1)
 
     def put_back(self, rows: list[AuditRow]) -> None:
-        """Count refusals again that could not be stored."""
+        """Count again the refusals that could not be stored."""
         with self._guard:
             for row in rows:
                 self._add((row.address, row.subject, row.token), row.count)
@@ -303,8 +303,8 @@ class Refusals:
         is_known = kind in self._counts or len(self._counts) < MAX_REFUSAL_KINDS
         self._counts[kind if is_known else ("many", kind[1], None)] += count
 
-    def taken(self, now: datetime) -> list[AuditRow]:
-        """The audit entries for refusals since the last call."""
+    def take(self, now: datetime) -> list[AuditRow]:
+        """Return the audit entries for refusals since the last call."""
         with self._guard:
             counts, self._counts = self._counts, Counter()
         return [

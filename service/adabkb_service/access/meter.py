@@ -75,14 +75,14 @@ class Meter:
             bucket.spend(1.0)
             return bucket.rate_limit()
 
-    def charge_for_model(self, caller: Caller, study_id: str) -> None:
-        """Charge a user for the work of a study's model from now on, after a check of the quota.
+    def set_payer(self, caller: Caller, study_id: str) -> None:
+        """Check a user's quota of processor time, and charge the user for the work of a study's model from now on.
 
         Raises:
             TooManyRequests: the quota is used up.
         """
         with self._guard:
-            bucket = self._processor(caller)
+            bucket = self._processor_bucket(caller)
             if bucket is None:
                 self._payers.pop(study_id, None)
                 return
@@ -96,13 +96,13 @@ class Meter:
             TooManyRequests: the quota is used up.
         """
         with self._guard:
-            if bucket := self._processor(caller):
+            if bucket := self._processor_bucket(caller):
                 _check_left(caller, bucket)
 
     def charge_processor_time(self, caller: Caller, seconds: float) -> None:
         """Charge a user for processor seconds of the server."""
         with self._guard:
-            if bucket := self._processor(caller):
+            if bucket := self._processor_bucket(caller):
                 bucket.spend(seconds)
 
     def charge(self, seconds: Mapping[str, float]) -> None:
@@ -127,7 +127,7 @@ class Meter:
                 self._stored[caller.user] = now, found
 
     def spending(self, caller: Caller) -> Spend | None:
-        """A function that a request calls before it adds something; None without a storage quota."""
+        """Return a function that a request calls before it adds something; None without a storage quota."""
         if caller.user is None or caller.quotas is None or not caller.quotas.limit_storage:
             return None
         return partial(self._spend, caller.user, caller.quotas)
@@ -147,15 +147,15 @@ class Meter:
             if user in self._stored and self._stored[user][0] == read_at:
                 self._stored[user] = read_at, Usage(*map(operator.sub, self._stored[user][1], less))
 
-    def _processor(self, caller: Caller) -> Bucket | None:
-        """The bucket of processor seconds; None without such a quota."""
+    def _processor_bucket(self, caller: Caller) -> Bucket | None:
+        """Return the bucket of processor seconds; None without such a quota."""
         per_minute = None if caller.quotas is None else caller.quotas.model_seconds_per_minute
         if per_minute is None:
             return None
         return self._bucket(self._models, "model-seconds", caller, per_minute / 60.0, MODEL_WINDOW)
 
     def _bucket(self, buckets: LRUCache[str, Bucket], name: str, caller: Caller, rate: float, window: float) -> Bucket:
-        """The payer's bucket; a new one if the quota has changed."""
+        """Return the payer's bucket; a new one if the quota has changed."""
         now = self._timer()
         bucket = buckets.get(caller.payer)
         if bucket is None or bucket.rate != rate:

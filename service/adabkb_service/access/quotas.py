@@ -32,7 +32,7 @@ class Quotas:
 
     @classmethod
     def of(cls, stored: Mapping[str, float] | None, defaults: Quotas) -> Self:
-        """The quotas of a token: those that are stored for it, and the defaults of the others."""
+        """Return the quotas of a token: those that are stored for it, and the defaults of the others."""
         return cls(**{**asdict(defaults), **(stored or {})})
 
     @property

@@ -15,7 +15,7 @@ from typing import NamedTuple
 _TOKEN = re.compile(r"adabkb_([0-9a-f]{12})_[0-9a-f]{64}")
 
 
-class Minted(NamedTuple):
+class MintedToken(NamedTuple):
     """A new token."""
 
     id: str
@@ -23,23 +23,23 @@ class Minted(NamedTuple):
     """The whole token, with its secret. It is shown only once."""
 
 
-def mint(token_id: str | None = None) -> Minted:
+def mint(token_id: str | None = None) -> MintedToken:
     """Return a new random token. Its id, 12 hexadecimal digits, is random unless given."""
     token_id = token_id or secrets.token_hex(6)
-    return Minted(token_id, f"adabkb_{token_id}_{secrets.token_hex(32)}")
+    return MintedToken(token_id, f"adabkb_{token_id}_{secrets.token_hex(32)}")
 
 
 def id_of(token: str) -> str | None:
-    """The id in a token; None if the text is not a token."""
+    """Return the id in a token; None if the text is not a token."""
     found = _TOKEN.fullmatch(token)
     return None if found is None else found[1]
 
 
 def digest(token: str) -> str:
-    """The stored form of a token: its SHA-256."""
+    """Return the stored form of a token: its SHA-256."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def is_same(digest_stored: str, token: str) -> bool:
-    """Whether a digest is that of a token; the comparison takes constant time."""
+    """Return whether a digest is that of a token; the comparison takes constant time."""
     return hmac.compare_digest(digest_stored, digest(token))

@@ -26,7 +26,7 @@ def suggest_path(routes: Sequence[APIRoute], scope: Scope) -> str | None:
 
 
 def _alike(routes: Sequence[APIRoute], segments: list[str]) -> Iterator[list[str]]:
-    """Yield the path without a trailing slash, with its version, and with one corrected word."""
+    """Yield the path without a trailing slash, the path with the API version, and the paths with one corrected word."""
     yield segments
     yield ["v1", *segments]
     words = {word for route in routes for word in route.path.split("/") if word and not word.startswith("{")}

@@ -114,7 +114,7 @@ class GuardedRoute(APIRoute):
         self._changes_rights = need in ("own", "admin") and "GET" not in (self.methods or ())
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Check a request, then call the endpoint (ASGI)."""
         gate: Gate = scope["app"].state.gate
         if scope["method"] not in (self.methods or ()):
             await super().handle(scope, receive, send)
@@ -187,7 +187,7 @@ class GuardedRoute(APIRoute):
             TooManyRequests: the quota is used up.
         """
         if caller is not None and self.access.uses_model:
-            meter.charge_for_model(caller, self._study_id(scope) or "")
+            meter.set_payer(caller, self._study_id(scope) or "")
 
 
 def _metered(meter: Meter, caller: Caller, send: Send) -> Send:
@@ -221,7 +221,7 @@ async def readmit(request: Request) -> None:
 
 
 def _number(text: str) -> int | None:
-    """The number of the trial in the path, for the log; None if the text is not a valid number."""
+    """Return the number of the trial in the path, for the log; None if the text is not a valid number."""
     return int(text) if re.fullmatch(r"[0-9]{1,10}", text) else None
 
 
@@ -237,8 +237,8 @@ def _after_change(gate: Gate, send: Send, threads: CapacityLimiter) -> Send:
 
 
 def token_of(scope: Scope) -> str | None:
-    """The bearer token of the header Authorization ("" if it has another scheme) or, without this header, the token in
-    the cookie of the web interface. (``OriginMiddleware`` has already refused cross-site requests.)"""
+    """Return the bearer token of the header Authorization ("" if it has another scheme) or, without this header, the
+    token in the cookie of the web interface. (``OriginMiddleware`` has already refused cross-site requests.)"""
     cookie = None
     for name, value in scope["headers"]:
         if name == b"authorization":
@@ -250,7 +250,7 @@ def token_of(scope: Scope) -> str | None:
 
 
 def cookie_of(scope: Scope) -> str | None:
-    """The token in the cookie of the web interface."""
+    """Return the token in the cookie of the web interface."""
     return Request(scope).cookies.get(COOKIE)
 
 

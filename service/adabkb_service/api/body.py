@@ -1,11 +1,10 @@
 """Strict reading of requests: a body must be JSON (RFC 8259) before pydantic validates it, and unknown query parameters
 are refused.
 
-Python's parser accepts values that are refused here, each with a pointer, so that other code need not check them: NaN,
-which JSON does not allow; lone surrogates, which are not valid Unicode; and NUL, which PostgreSQL does not accept in
-texts. A body with more values than any request needs is refused before it is parsed, since as Python objects it would
-be thirty times as large.
-"""
+Python's parser accepts NaN, which JSON does not allow; lone surrogates, which are not valid Unicode; and NUL, which
+PostgreSQL does not accept in texts. All are refused here, each with a pointer, so that other code need not check them.
+A body with more values than any request needs is refused before it is parsed, since as Python objects it would be
+thirty times as large."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ from adabkb_service.errors import MAX_ERRORS, FieldError, Invalid, json_pointer
 
 MAX_VALUES = 200_000
 """The maximum number of values of a body: twice as many as in a batch of 1,000 results with 100 parameters each."""
-SMALL = 2**16
+LARGE_BODY_BYTES = 2**16
 """A body of at least this many bytes is processed in a thread, so that it does not delay other requests."""
 
 Validate = Callable[..., tuple[Any, list[Any]]]
@@ -77,10 +76,12 @@ class StrictRequest(Request):
     """A request whose JSON is parsed by ``parse``."""
 
     async def parsed(self) -> Any:
-        """The parsed body."""
+        """Return the parsed body."""
         if not hasattr(self, "_parsed"):
             raw = await self.body()
-            self._parsed = parse(raw) if len(raw) < SMALL else await run_serialized(self, partial(parse, raw))
+            self._parsed = (
+                parse(raw) if len(raw) < LARGE_BODY_BYTES else await run_serialized(self, partial(parse, raw))
+            )
         return self._parsed
 
     async def prepare(self, validate: Validate) -> None:
@@ -92,13 +93,13 @@ class StrictRequest(Request):
             HTTPException, Invalid: see ``parse``.
         """
         raw = await self.body()
-        if len(raw) < SMALL:
+        if len(raw) < LARGE_BODY_BYTES:
             self._json = await self.parsed()
         else:
-            self._parsed, self._json = await run_serialized(self, partial(_validated, validate, raw))
+            self._parsed, self._json = await run_serialized(self, partial(_parse_and_validate, validate, raw))
 
 
-def _validated(validate: Validate, raw: bytes) -> tuple[Any, Any]:
+def _parse_and_validate(validate: Validate, raw: bytes) -> tuple[Any, Any]:
     """Return the parsed body and its model."""
     value = parse(raw)
     model, found = validate(value, {}, loc=("body",))
@@ -111,7 +112,7 @@ class StrictRoute(GuardedRoute):
     """A route that reads its body strictly, only as application/json, and refuses unknown query parameters."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """FastAPI's handler, given a ``StrictRequest`` whose body is prepared."""
+        """Return FastAPI's handler, called with a ``StrictRequest`` whose body is prepared."""
         handler, field = super().get_route_handler(), self.body_field
         queries = list(_queries(self.dependant))
 
@@ -138,20 +139,20 @@ def _queries(dependant: Dependant) -> Iterator[str]:
 
 
 def _check_queries(request: Request, known: list[str]) -> None:
-    strange = [name for name in request.query_params if name not in known]
-    if strange:
+    unknown_names = [name for name in request.query_params if name not in known]
+    if unknown_names:
         field_errors = [
             FieldError(f"?{name}", unknown(name, known, "query parameter"), "unknown_query")
-            for name in strange[:MAX_ERRORS]
+            for name in unknown_names[:MAX_ERRORS]
         ]
-        raise Invalid(field_errors, len(strange) - len(field_errors))
+        raise Invalid(field_errors, len(unknown_names) - len(field_errors))
     texts = ((name, text_error(value)) for name, value in request.query_params.multi_items())
     if field_errors := [FieldError(f"?{name}", sentence, "invalid_text") for name, sentence in texts if sentence]:
         raise Invalid(field_errors)
 
 
 def _check_media_type(request: Request) -> None:
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given != "application/json":
-        reason = f", not {given}" if given else "; the request has no content type"
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        reason = f", not {media_type}" if media_type else "; the request has no content type"
         raise HTTPException(415, f"Send the body with the header Content-Type: application/json{reason}.")

@@ -12,18 +12,21 @@ from pydantic import BaseModel
 _TAG = re.compile(r'"[^"]*"')
 
 
-async def _known(
+async def _known_tags(
     if_none_match: Annotated[
         str | None,
-        Header(alias="If-None-Match", description="ETags of known answers; 304 if the current one is among them"),
+        Header(
+            alias="If-None-Match",
+            description="ETags of responses that the client has; 304 if the current one is among them",
+        ),
     ] = None,
 ) -> frozenset[str]:
     return frozenset(_TAG.findall(if_none_match or "")) | ({"*"} if (if_none_match or "").strip() == "*" else set())
 
 
-UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "The known answer is current"}}
+UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "The client has the current response"}}
 
-KnownDep = Annotated[frozenset[str], Depends(_known)]
+KnownDep = Annotated[frozenset[str], Depends(_known_tags)]
 
 
 def conditional(answer: BaseModel | str, known: frozenset[str], revision: int | None = None) -> Response:

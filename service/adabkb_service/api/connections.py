@@ -46,7 +46,7 @@ class ConnectionLimits:
 
 
 def config(app: FastAPI, **options: Any) -> uvicorn.Config:
-    """The configuration of uvicorn for an app whose state has ``connection_limits``."""
+    """Return the configuration of uvicorn for an app whose state has ``connection_limits``."""
     limits: ConnectionLimits = app.state.connection_limits
     # uvicorn calls this instead of the class.
     protocol: Any = partial(LimitedProtocol, limits)
@@ -71,7 +71,7 @@ class LimitedProtocol(HttpToolsProtocol):
         performed."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A connection was opened. If there are too many, close another one."""
+        """Begin a connection. If there are too many, close another one."""
         try:
             self._begin(transport)
         except BaseException:
@@ -87,7 +87,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._set_timer(self._limits.header_seconds, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection was closed, by the client or by the server."""
+        """Drop the timer of a connection that the client or the server has closed."""
         self._set_timer()
         super().connection_lost(exc)
 
@@ -108,22 +108,22 @@ class LimitedProtocol(HttpToolsProtocol):
             self._set_timer(seconds, self._too_slow)
 
     def on_message_begin(self) -> None:
-        """A header begins."""
+        """Begin a header."""
         self._size = 0
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """A part of the request line."""
+        """Add a part of the request line to the size of the header."""
         self._size += len(url)
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A line of the header."""
+        """Add a line to the size of the header."""
         self._size += len(name) + len(value) + 4
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The header is complete: the application starts, and the connection waits for the body."""
+        """Start the application, and wait for the body. If the header is too large, refuse the request."""
         if self._size > self._limits.header_bytes:
             self._header_too_large()
             return
@@ -133,12 +133,12 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body."""
+        """Pass a part of the body on, unless the request was refused."""
         if not self._is_refused:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is complete."""
+        """End a complete request, unless it was refused."""
         if not self._is_refused:
             self._in_body, self._unparsed, self.waits_since = False, 0, None
             super().on_message_complete()
@@ -150,13 +150,14 @@ class LimitedProtocol(HttpToolsProtocol):
             self.waits_since = self.loop.time()
 
     def pause_writing(self) -> None:
-        """The client does not read: it has ``stall_seconds`` to resume, and a new connection may replace this one."""
+        """Give a client that does not read ``stall_seconds`` to resume. Until then, a new connection may replace this
+        one."""
         super().pause_writing()
         self.waits_since = self.loop.time()
         self._set_timer(self._limits.stall_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The client reads again."""
+        """Drop the time limit, since the client reads again."""
         self._set_timer()
         if self.cycle is not None and not self.cycle.response_complete:
             self.waits_since = None
@@ -228,7 +229,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 def _answer(problem_type: ProblemType, detail: str) -> bytes:
-    """The bytes of a problem response, without the path and the id of a request, which only the application knows."""
+    """Return the bytes of a problem response, without the path and the id of a request, which only the application
+    knows."""
     problem = {
         "type": "about:blank",
         "title": problem_type.title,

@@ -18,7 +18,7 @@ from fastapi import Depends, Header, Path, Query, Request, Response
 
 from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.meter import Spend
-from adabkb_service.api.body import SMALL, StrictRequest
+from adabkb_service.api.body import LARGE_BODY_BYTES, StrictRequest
 from adabkb_service.api.fair_queue import run_serialized
 from adabkb_service.api.prefix import own_path
 from adabkb_service.contract.access import USER
@@ -59,7 +59,7 @@ async def _key(
         Header(
             alias="Idempotency-Key",
             description="1 to 255 visible ASCII characters; new for each call and the same for its retries, so "
-            "that a call has one effect and one answer",
+            "that a call has one effect and one response",
             pattern=IDEMPOTENCY_KEY,
         ),
     ] = None,
@@ -70,7 +70,9 @@ async def _key(
     parts: Parts = request.method, own_path(request.scope), await request.parsed() if raw else None
     caller: Caller = request.scope["state"].get("caller", ANYBODY)
     fingerprint = (
-        _fingerprint(parts) if len(raw) < SMALL else await run_serialized(request, partial(_fingerprint, parts))
+        _fingerprint(parts)
+        if len(raw) < LARGE_BODY_BYTES
+        else await run_serialized(request, partial(_fingerprint, parts))
     )
     return Key(request.path_params.get("study_id", ""), idempotency_key, fingerprint, caller.user)
 
@@ -132,7 +134,7 @@ class PageRequest:
         """The last number of the previous page; 0 for the first page."""
         if self.cursor is None:
             return 0
-        value = _decoded(self.cursor)
+        value = _decode(self.cursor)
         if not isinstance(value, int) or not 0 <= value <= MAX_SAFE_INTEGER:
             raise _not_a_cursor()
         return value
@@ -142,7 +144,7 @@ class PageRequest:
         """(created_at, id) of the last study or token of the previous page; None for the first page."""
         if self.cursor is None:
             return None
-        match _decoded(self.cursor):
+        match _decode(self.cursor):
             case [str(created_at), str(study_id)] if re.fullmatch(STUDY_ID, study_id):
                 try:
                     return datetime.fromisoformat(created_at).astimezone(UTC), study_id
@@ -156,13 +158,13 @@ class PageRequest:
         """The last name of the previous page; empty for the first page."""
         if self.cursor is None:
             return ""
-        value = _decoded(self.cursor)
+        value = _decode(self.cursor)
         if not isinstance(value, str) or re.fullmatch(USER, value) is None:
             raise _not_a_cursor()
         return value
 
     def cursor_after(self, count: int, last: int) -> str | None:
-        """The cursor of the next page, or None if ``count`` items do not fill this one."""
+        """Return the cursor of the next page, or None if ``count`` items do not fill this one."""
         return encoded(last) if count == self.limit else None
 
 
@@ -189,21 +191,21 @@ def named(field: str, text: str, example: str) -> tuple[str, str]:
 
 
 def encoded(position: Any) -> str:
-    """A position in a list as an opaque cursor."""
+    """Return a position in a list as an opaque cursor."""
     return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
 
 
 def encoded_number(position: int | None) -> str | None:
-    """A number as an opaque cursor; None for the end."""
+    """Return a number as an opaque cursor; None for the end."""
     return None if position is None else encoded(position)
 
 
 def encoded_time(position: tuple[datetime, str] | None) -> str | None:
-    """A time and a name as an opaque cursor; None for the end."""
+    """Return a time and a name as an opaque cursor; None for the end."""
     return None if position is None else encoded([position[0].isoformat(), position[1]])
 
 
-def _decoded(cursor: str) -> Any:
+def _decode(cursor: str) -> Any:
     try:
         return json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (ValueError, RecursionError):

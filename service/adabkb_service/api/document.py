@@ -25,16 +25,16 @@ BEARER = {
 
 
 def document(app: FastAPI, root_path: str) -> dict[str, Any]:
-    """The OpenAPI document of an app below a path prefix. The app caches it."""
+    """Return the OpenAPI document of an app below a path prefix. The app caches it."""
     if app.openapi_schema is None:
-        made = get_openapi(
+        openapi = get_openapi(
             title=app.title,
             version=app.version,
             description=app.description,
             routes=app.routes,
             servers=[{"url": root_path}] if root_path else None,
         )
-        schemas = made["components"]["schemas"]
+        schemas = openapi["components"]["schemas"]
         schemas.pop("HTTPValidationError", None)
         schemas.pop("ValidationError", None)
         schemas["Problem"] = Problem.model_json_schema(ref_template=REFERENCE, mode="serialization")
@@ -44,12 +44,12 @@ def document(app: FastAPI, root_path: str) -> dict[str, Any]:
             for field in schema.get("properties", {}).values():
                 field.pop("title", None)
                 _describe_default(field)
-        made["components"]["securitySchemes"] = {SCHEME: BEARER}
-        for operation in _operations(made):
-            _give_examples(operation)
+        openapi["components"]["securitySchemes"] = {SCHEME: BEARER}
+        for operation in _operations(openapi):
+            _add_examples(operation)
             if "security" in operation:
                 operation["responses"] |= {str(status): answer for status, answer in responses(401, 403, 429).items()}
-        app.openapi_schema = made
+        app.openapi_schema = openapi
     return app.openapi_schema
 
 
@@ -64,13 +64,13 @@ def _describe_default(field: dict[str, Any]) -> None:
         field["description"] = f"{field['description']}; {words}" if "description" in field else words
 
 
-def _operations(made: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for methods in made["paths"].values():
+def _operations(openapi: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for methods in openapi["paths"].values():
         yield from methods.values()
 
 
-def _give_examples(operation: dict[str, Any]) -> None:
-    """Give the request body and the answers of an operation their examples."""
+def _add_examples(operation: dict[str, Any]) -> None:
+    """Add examples to the request body and the responses of an operation."""
     example = examples().get(operation["operationId"], {})
     if "request" in example and JSON in operation["requestBody"]["content"]:  # other bodies are binary
         operation["requestBody"]["content"][JSON]["example"] = example["request"]
@@ -81,6 +81,7 @@ def _give_examples(operation: dict[str, Any]) -> None:
 
 @cache
 def examples() -> dict[str, dict[str, Any]]:
-    """Recorded request bodies and answers by operation; ``python -m tests.integration.api.examples`` records them."""
+    """Return the recorded request bodies and responses by operation; ``python -m tests.integration.api.examples``
+    records them."""
     found: dict[str, dict[str, Any]] = json.loads(files(__package__).joinpath("examples.json").read_text("utf-8"))
     return found

@@ -160,12 +160,12 @@ async def export_study(
     ] = False,
     decimal: Annotated[
         Literal["point", "comma"],
-        Query(description="sign in the numbers of a CSV of trials and results; with comma, semicolons separate cells"),
+        Query(description="decimal separator in a CSV of trials and results; with comma, semicolons separate cells"),
     ] = "point",
     titles: Annotated[
         bool,
         Query(
-            description="a CSV of trials and results is in words, as the Excel file always is: with the titles, units, "
+            description="write a CSV of trials and results in words, like the Excel file: with the titles, units, "
             "states and purposes of the web interface, and times in UTC without a time zone"
         ),
     ] = False,
@@ -173,10 +173,10 @@ async def export_study(
     """Export a study: everything as JSON lines (study, trials, observations, reports, events, model and, for users who
     may work on the study, stored responses), trials and results as CSV or as an Excel file with labels and units, or
     curves as CSV with one report per line."""
-    return await reading(_exported, study_id, caller, format, bom, decimal == "comma", titles)
+    return await reading(_export, study_id, caller, format, bom, decimal == "comma", titles)
 
 
-def _exported(
+def _export(
     service: Service, study_id: str, caller: Caller, format: Format, bom: bool, has_commas: bool, in_words: bool
 ) -> StreamingResponse:
     if format == "xlsx":
@@ -205,9 +205,9 @@ async def get_report(study_id: StudyId, reading: ReadingDep, caller: CallerDep) 
     """A report as Markdown, for a notebook: a summary, the definition, the best point with its uncertainty, all
     results, failures with reasons, who did what, and revision and hash of the log. Only the owner and administrators
     get entries of the audit log."""
-    return await reading(_reported, study_id, caller)
+    return await reading(_report, study_id, caller)
 
 
-def _reported(service: Service, study_id: str, caller: Caller) -> StreamingResponse:
+def _report(service: Service, study_id: str, caller: Caller) -> StreamingResponse:
     with_audit = sharing.right(service, caller, study_id) == "own"
     return StreamingResponse(report_in_markdown.markdown(service, study_id, with_audit=with_audit), media_type=MARKDOWN)

@@ -29,15 +29,15 @@ class FairQueue:
 
     def __init__(self, most: int) -> None:
         self._places = CapacityLimiter(most)
-        self._own: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
         """User (or address, without a token) -> lock, as long as computations use it."""
 
     @asynccontextmanager
     async def slot(self, request: Request) -> AsyncIterator[None]:
         """Wait for a place in the queue, and hold it within the block."""
         caller: Caller = request.scope["state"].get("caller", ANYBODY)
-        own = self._own.setdefault(caller.user or sender(request.scope), CapacityLimiter(1))
-        async with own, self._places:
+        lock = self._locks.setdefault(caller.user or sender(request.scope), CapacityLimiter(1))
+        async with lock, self._places:
             yield
 
 
@@ -52,7 +52,7 @@ async def run_serialized(request: Request, work: Callable[[], T]) -> T:
     meter: Meter = request.app.state.gate.meter
     caller: Caller = request.scope["state"].get("caller", ANYBODY)
 
-    def counted() -> T:
+    def timed() -> T:
         before = time.thread_time()
         try:
             return work()
@@ -61,4 +61,4 @@ async def run_serialized(request: Request, work: Callable[[], T]) -> T:
 
     meter.check_processor_quota(caller)
     async with queue.slot(request):
-        return await run_sync(counted, limiter=CapacityLimiter(1))
+        return await run_sync(timed, limiter=CapacityLimiter(1))

@@ -41,12 +41,12 @@ ADDED: dict[str, Any] = {
     "status_code": 201,
     "response_model": File,
     "responses": {200: {"model": File, "description": "The file was there already"}, **responses(404, 413, 422)},
-    "openapi_extra": {"requestBody": {"required": True, "content": {files.UNKNOWN: BINARY}}},
+    "openapi_extra": {"requestBody": {"required": True, "content": {files.UNKNOWN_TYPE: BINARY}}},
 }
 LISTED: dict[str, Any] = {"response_model": Page[File], "responses": responses(404, 422)}
 SENT: dict[str, Any] = {
     "response_class": Response,
-    "responses": {200: {"content": {files.UNKNOWN: BINARY}, "description": "The content"}, **responses(404, 422)},
+    "responses": {200: {"content": {files.UNKNOWN_TYPE: BINARY}, "description": "The content"}, **responses(404, 422)},
 }
 REMOVED: dict[str, Any] = {"status_code": 204, "response_model": None, "responses": responses(404, 422)}
 
@@ -58,14 +58,14 @@ async def add_file(
 ) -> Response:
     """Attach a file, such as a photograph, to a trial. The body is its content, and Content-Type its type. The same
     content under the same name is attached only once, so the request may be repeated."""
-    return await _added(request, service, caller, study_id, Holder(trial=number), name)
+    return await _add(request, service, caller, study_id, Holder(trial=number), name)
 
 
 @router.get(OF_TRIAL, operation_id="listFiles", tags=["trials"], **LISTED)
 @needs("read")
 def list_files(study_id: StudyId, number: Number, service: ServiceDep, page: PageDep) -> Response:
     """The files of a trial, in order of addition, without their content."""
-    return _listed(service, study_id, Holder(trial=number), page)
+    return _list(service, study_id, Holder(trial=number), page)
 
 
 @router.get(OF_TRIAL + "/{file}", operation_id="readFile", tags=["trials"], **SENT)
@@ -73,7 +73,7 @@ def list_files(study_id: StudyId, number: Number, service: ServiceDep, page: Pag
 def read_file(study_id: StudyId, number: Number, file: Number, service: ServiceDep, shown: Shown = False) -> Response:
     """The content of a file, for a download. The type is application/octet-stream, except for images that a page may
     show."""
-    return _sent(service, study_id, Holder(trial=number), file, is_shown=shown)
+    return _send(service, study_id, Holder(trial=number), file, is_shown=shown)
 
 
 @router.delete(OF_TRIAL + "/{file}", operation_id="deleteFile", tags=["trials"], **REMOVED)
@@ -89,14 +89,14 @@ async def add_result_file(
     study_id: StudyId, seq: Number, request: Request, service: ServiceDep, caller: CallerDep, name: Name
 ) -> Response:
     """Attach a file to a result without a trial, as to a trial."""
-    return await _added(request, service, caller, study_id, Holder(observation=seq), name)
+    return await _add(request, service, caller, study_id, Holder(observation=seq), name)
 
 
 @router.get(OF_RESULT, operation_id="listResultFiles", tags=["observations"], **LISTED)
 @needs("read")
 def list_result_files(study_id: StudyId, seq: Number, service: ServiceDep, page: PageDep) -> Response:
     """The files of a result without a trial, in order of addition, without their content."""
-    return _listed(service, study_id, Holder(observation=seq), page)
+    return _list(service, study_id, Holder(observation=seq), page)
 
 
 @router.get(OF_RESULT + "/{file}", operation_id="readResultFile", tags=["observations"], **SENT)
@@ -104,8 +104,8 @@ def list_result_files(study_id: StudyId, seq: Number, service: ServiceDep, page:
 def read_result_file(
     study_id: StudyId, seq: Number, file: Number, service: ServiceDep, shown: Shown = False
 ) -> Response:
-    """The content of a file of a result without a trial, as of a file of a trial."""
-    return _sent(service, study_id, Holder(observation=seq), file, is_shown=shown)
+    """The content of a file of a result without a trial, like that of a file of a trial."""
+    return _send(service, study_id, Holder(observation=seq), file, is_shown=shown)
 
 
 @router.delete(OF_RESULT + "/{file}", operation_id="deleteResultFile", tags=["observations"], **REMOVED)
@@ -115,23 +115,23 @@ def delete_result_file(study_id: StudyId, seq: Number, file: Number, service: Se
     files.remove(service, study_id, Holder(observation=seq), file)
 
 
-async def _added(
+async def _add(
     request: Request, service: Service, caller: Caller, study_id: str, holder: Holder, name: str
 ) -> Response:
-    content, kind = await request.body(), request.headers.get("content-type", files.UNKNOWN)
+    content, kind = await request.body(), request.headers.get("content-type", files.UNKNOWN_TYPE)
     limits: files.Limits = request.app.state.file_limits
     found, is_new = await run_sync(files.add, service, caller, limits, study_id, holder, name, kind, content)
     return Response(found.model_dump_json(), 201 if is_new else 200, media_type="application/json")
 
 
-def _listed(service: Service, study_id: str, holder: Holder, page: PageRequest) -> Response:
+def _list(service: Service, study_id: str, holder: Holder, page: PageRequest) -> Response:
     found = files.page(service, study_id, holder, page.after, page.limit)
     return rendered(Page(items=found, next_cursor=page.cursor_after(len(found), found[-1].number if found else 0)))
 
 
-def _sent(service: Service, study_id: str, holder: Holder, file: int, *, is_shown: bool) -> Response:
+def _send(service: Service, study_id: str, holder: Holder, file: int, *, is_shown: bool) -> Response:
     found, content = files.read(service, study_id, holder, file)
     kind = files.image_type(content)
     how = "inline" if is_shown and kind is not None else "attachment"
-    named = {"Content-Disposition": f"{how}; filename*=UTF-8''{quote(found.name, safe='')}"}
-    return Response(content, media_type=kind or files.UNKNOWN, headers={**SAFE, **named})
+    disposition = {"Content-Disposition": f"{how}; filename*=UTF-8''{quote(found.name, safe='')}"}
+    return Response(content, media_type=kind or files.UNKNOWN_TYPE, headers={**SAFE, **disposition})

@@ -170,19 +170,20 @@ class Forwarding:
             await Response(status_code=400)(scope, receive, send)  # this response is not read
             return None
         if answer is None:
-            return _again(body, receive)
+            return _replay_body(body, receive)
         note(trial=answer["trial"])
-        headers = _encoded(answer["headers"])
+        headers = _encode(answer["headers"])
         await send({"type": "http.response.start", "status": answer["status"], "headers": headers})
         await send({"type": "http.response.body", "body": answer["body"].encode("latin-1")})
         return None
 
     async def ask_model_workers(self, scope: Scope) -> dict[str, str]:
-        """Name of a model worker -> body of its response to an admitted request without a body. If there are several
-        servers, each of them asks only its share of the workers. Workers that do not respond in time are left out."""
+        """Return name of a model worker -> body of its response to an admitted request without a body. If there are
+        several servers, each of them asks only its share of the workers. Workers that do not respond in time are left
+        out."""
         own = [worker for worker in self.model_workers if follower_of(worker, self.servers) == self._peers.id]
-        asked = (asyncio.wait_for(self._answer(worker, b"", scope, _silent), WORKER_SECONDS) for worker in own)
-        answers = await asyncio.gather(*asked, return_exceptions=True)
+        responses = (asyncio.wait_for(self._answer(worker, b"", scope, _silent), WORKER_SECONDS) for worker in own)
+        answers = await asyncio.gather(*responses, return_exceptions=True)
         return {
             hashlib.blake2b(worker.encode(), digest_size=4).hexdigest(): answer["body"]  # the id itself is a secret
             for worker, answer in zip(own, answers, strict=True)
@@ -190,7 +191,7 @@ class Forwarding:
         }
 
     async def _first_answer(self, study_id: str, body: bytes, scope: Scope, receive: Receive) -> dict[str, Any] | None:
-        """The response of a study's follower, or otherwise of its next follower; None if neither responds.
+        """Return the response of a study's follower, or otherwise of its next follower; None if neither responds.
 
         Raises:
             ClientDisconnect: the client of a request that may take a long time has disconnected.
@@ -207,14 +208,14 @@ class Forwarding:
         return None
 
     async def _answer(self, follower: str, body: bytes, scope: Scope, receive: Receive) -> dict[str, Any] | None:
-        """The response of the follower; None if it does not respond.
+        """Return the response of the follower; None if it does not respond.
 
         Raises:
             ClientDisconnect: the client of a request that may take a long time has disconnected.
         """
         number = next(self._numbers)
         answer: Answer = asyncio.get_running_loop().create_future()
-        message = {"request": number, "body": body.decode("latin-1"), **_described(scope)}
+        message = {"request": number, "body": body.decode("latin-1"), **_facts_of(scope)}
         self._forwarded[number] = follower, answer
         may_wait = scope["path"].endswith("/suggest")
         may_take_long = scope["method"] == "GET" or may_wait
@@ -302,7 +303,7 @@ class Forwarding:
             message["from"],
             answer=message["request"],
             status=started["status"],
-            headers=_decoded(started["headers"]),
+            headers=_decode(started["headers"]),
             body=b"".join(parts).decode("latin-1"),
             trial=facts.get("trial"),
         )
@@ -320,7 +321,7 @@ class Forwarding:
             "raw_path": message["path"].encode(),
             "query_string": message["query"].encode("latin-1"),
             "root_path": message["root_path"],
-            "headers": _encoded(message["headers"]),
+            "headers": _encode(message["headers"]),
             "app": self._app,
             "state": {"request_id": message["id"], "admitted_token": message["token"]},
         }
@@ -337,7 +338,7 @@ def decline(request: Request) -> None:
 
 
 def is_forwarded(scope: Scope) -> bool:
-    """Whether another server has forwarded a request to this one."""
+    """Return whether another server has forwarded a request to this one."""
     return "admitted_token" in scope["state"]
 
 
@@ -347,7 +348,7 @@ def follower_of(study_id: str, servers: frozenset[str]) -> str:
     return max(servers, key=lambda server: hashlib.blake2b(f"{server} {study_id}".encode(), digest_size=8).digest())
 
 
-def _described(scope: Scope) -> dict[str, Any]:
+def _facts_of(scope: Scope) -> dict[str, Any]:
     """Return what the follower needs to know of a request, except its body."""
     caller: Caller = scope["state"].get("caller", ANYBODY)
     return {
@@ -356,28 +357,28 @@ def _described(scope: Scope) -> dict[str, Any]:
         "path": scope["path"],
         "root_path": scope.get("root_path", ""),
         "query": scope["query_string"].decode("latin-1"),
-        "headers": _decoded([(name, value) for name, value in scope["headers"] if name in HEADERS]),
+        "headers": _decode([(name, value) for name, value in scope["headers"] if name in HEADERS]),
         "token": caller.token,
         "address": sender(scope),
     }
 
 
-def _decoded(headers: list[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+def _decode(headers: list[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
     return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
 
 
-def _encoded(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
+def _encode(headers: list[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
 
 
 async def _silent() -> Message:
-    """An ASGI ``receive`` that never returns."""
+    """Wait forever, as the ASGI ``receive`` of a request whose client never disconnects."""
     await asyncio.Event().wait()
     raise AssertionError("the event is never set")
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """An ASGI ``receive`` that returns the body that has been read."""
+def _replay_body(body: bytes, receive: Receive) -> Receive:
+    """Return an ASGI ``receive`` that returns the body that has been read."""
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def again() -> Message:

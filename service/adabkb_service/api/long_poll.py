@@ -57,22 +57,22 @@ async def long_poll(
         Declined: this server is stopping, and another one forwarded the request.
     """
     outcome, deadline = await ask(), time.monotonic() + seconds
-    if seconds and changes.is_closing and _may_help(outcome):
+    if seconds and changes.is_closing and _may_get_trial_later(outcome):
         decline(request)
     concurrency: Concurrency = request.app.state.concurrency
     if not seconds or changes.is_closing or concurrency.is_full(WAITS, caller):
         return outcome, False
-    if not _may_help(outcome):
+    if not _may_get_trial_later(outcome):
         return outcome, True
     leaving = asyncio.ensure_future(disconnected(request))  # a client that has disconnected must not get a trial
     try:
         with concurrency.hold(WAITS, caller), changes.waiting(study_id, for_trial=True) as notified:
             while True:  # ask again first: the study may have changed before this request was registered
-                outcome = await _asked(ask, notified)
-                if not _may_help(outcome):
+                outcome = await _ask_once(ask, notified)
+                if not _may_get_trial_later(outcome):
                     return outcome, True
                 if not await _is_notified(notified, leaving, deadline - time.monotonic()):
-                    return _asking_again_helps(outcome), True
+                    return _with_immediate_retry(outcome), True
                 if changes.is_closing:
                     decline(request)
                     return outcome, False
@@ -81,25 +81,25 @@ async def long_poll(
         leaving.cancel()
 
 
-async def _asked(ask: Ask, notified: asyncio.Event) -> Outcome[Suggested]:
-    """The outcome of one request. If it ends this wait, the next waiter is notified, too: there may be more trials, or
-    the study may have been deleted."""
+async def _ask_once(ask: Ask, notified: asyncio.Event) -> Outcome[Suggested]:
+    """Return the outcome of one request. If it ends this wait, the next waiter is notified, too: there may be more
+    trials, or the study may have been deleted."""
     notified.clear()  # subscribe first, so that no notification is missed
     outcome = None
     try:
         outcome = await ask()
     finally:
-        if outcome is None or not _may_help(outcome):
+        if outcome is None or not _may_get_trial_later(outcome):
             notified.set()
     return outcome
 
 
-def _may_help(outcome: Outcome[Suggested]) -> bool:
-    """Whether there is no trial now, but may be one later."""
+def _may_get_trial_later(outcome: Outcome[Suggested]) -> bool:
+    """Return whether there is no trial now, but may be one later."""
     return outcome.view.retry_after is not None
 
 
-def _asking_again_helps(outcome: Outcome[Suggested]) -> Outcome[Suggested]:
+def _with_immediate_retry(outcome: Outcome[Suggested]) -> Outcome[Suggested]:
     """Return the outcome with ``retry_after`` 0, since the server has already waited."""
     return replace(outcome, view=outcome.view.model_copy(update={"retry_after": 0.0}))
 

@@ -21,7 +21,7 @@ from adabkb_service.telemetry.metrics import Metrics
 
 access_log = logging.getLogger("adabkb.access")
 
-SANE_ID = re.compile(r"[\w.:-]{1,100}", re.ASCII)
+VALID_ID = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 
 
 class RequestMiddleware:
@@ -33,12 +33,12 @@ class RequestMiddleware:
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle a request (ASGI)."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         given = Headers(scope=scope).get("x-request-id", "")
-        request_id = given if SANE_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
+        request_id = given if VALID_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
         scope.setdefault("state", {})["request_id"] = request_id
         before = FACTS.set({"request_id": request_id, "address": sender(scope)})
         status, started = 500, time.perf_counter()
@@ -73,7 +73,7 @@ class HeadMiddleware:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle a request (ASGI)."""
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return
@@ -101,7 +101,7 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
 def _length(declared: str) -> float:
-    """The value of a Content-Length; infinity if it is not a number or has too many digits."""
+    """Return the value of a Content-Length; infinity if it is not a number or has too many digits."""
     digits = declared.lstrip("0")
     if not declared.isascii() or not declared.isdigit() or len(digits) > 18:
         return math.inf
@@ -120,10 +120,10 @@ class BodyLimitMiddleware:
         self._app = app
         self._limit = limit
         self._total = total
-        self._held = 0
+        self._bytes_in_memory = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle a request (ASGI)."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -138,14 +138,14 @@ class BodyLimitMiddleware:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
-            self._held += len(message.get("body", b""))
+            self._bytes_in_memory += len(message.get("body", b""))
             if received > self._limit:
                 raise HTTPException(413, detail)
-            if self._held > self._total:
+            if self._bytes_in_memory > self._total:
                 raise Busy("The server is processing as many large requests as its memory allows; try again.")
             return message
 
         try:
             await self._app(scope, receive_within_limit, send)
         finally:
-            self._held -= received
+            self._bytes_in_memory -= received

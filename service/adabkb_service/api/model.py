@@ -106,10 +106,10 @@ async def get_front(
 @by_follower
 async def predict_points(study_id: StudyId, body: PredictBody, reading: ReadingDep, key: KeyDep) -> Response:
     """The posterior at given points. The study does not change; with a key, a repeated call gets the same response."""
-    return await reading(_predicted, study_id, body.points, key)
+    return await reading(_predict, study_id, body.points, key)
 
 
-def _predicted(service: Service, study_id: str, points: list[dict[str, Any]], key: Key | None) -> Response:
+def _predict(service: Service, study_id: str, points: list[dict[str, Any]], key: Key | None) -> Response:
     return reply(predict.predict(service, study_id, points, key))
 
 

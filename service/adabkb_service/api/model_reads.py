@@ -99,7 +99,7 @@ def _leave(reader: Reader, scope: anyio.CancelScope) -> None:
 
 
 def _as(reader: Reader, work: Callable[[], T]) -> Callable[[], T]:
-    """``work`` in a context that names its reader."""
+    """Return ``work``, to be run in a context that names its reader."""
 
     def for_reader() -> T:
         context = contextvars.copy_context()
@@ -116,8 +116,8 @@ class Reading:
         self._request = request
 
     async def __call__(self, operation: Callable[..., Any], study_id: str, *arguments: Any) -> Response:
-        """The response of an operation of the service. A view is rendered as JSON on the thread of the read; a response
-        is passed on unchanged.
+        """Return the response of an operation of the service. A view is rendered as JSON on the thread of the read; a
+        response is passed on unchanged.
 
         Raises:
             Busy: see ``ModelReads``.
@@ -134,8 +134,8 @@ class Reading:
         return Response(status_code=400) if answer is None else answer  # the client has disconnected
 
     async def unless_busy(self, operation: Callable[..., Response], study_id: str) -> Response:
-        """As ``__call__``, but if too many reads wait, the operation runs with no time left for the model, so that it
-        answers without the model.
+        """Return the response of an operation, as ``__call__`` does. If too many reads wait, the operation runs with no
+        time left for the model, so that it responds without it.
 
         Raises:
             AdaBKBError: an error of the operation.
@@ -150,7 +150,7 @@ class Reading:
 
 
 def rendered(view: BaseModel) -> Response:
-    """A view as a response. Call it on a thread if the view may be large."""
+    """Return a view as a response. Call it on a thread if the view may be large."""
     return Response(view.model_dump_json(), media_type="application/json")
 
 

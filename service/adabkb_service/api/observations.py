@@ -105,6 +105,6 @@ async def exclude_observation(
     caller: CallerDep,
     reason: Annotated[str | None, Query(max_length=1000, description="reason, for the log")] = None,
 ) -> Response:
-    """Exclude a result. It stays in the log, but no longer counts."""
+    """Exclude a result. It stays in the log, but the model no longer uses it."""
     request = correct(study_id, seq, {"excluded": True}, reason, key)
     return reply(await perform(service, request, user=caller.user))

@@ -1,4 +1,4 @@
-"""Checks which web pages may send requests to the server from a browser: its own, and those of configured origins.
+"""Check which web pages may send requests to the server from a browser: its own, and those of configured origins.
 
 A browser lets any page send requests to any address, and sends the page's origin. A server without tokens performs
 every request, so this middleware refuses cross-site requests (see docs/security.md).
@@ -55,7 +55,7 @@ class OriginMiddleware:
         self._origins = frozenset(origin.encode() for origin in origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle a request (ASGI)."""
         if scope["type"] == "http":
             headers = {name: value for name, value in scope["headers"] if name in INSPECTED_HEADERS}
             if refusal := self._refusal(scope["method"], headers):
@@ -90,9 +90,9 @@ def _name(host: bytes) -> str | None:
 
 
 def _is_cross_site(method: str, host: bytes, headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a page of another site sent the request, according to Sec-Fetch-Site or, without it, to Origin. Programs
-    send neither header. A browser sends Sec-Fetch-Site to loopback and over TLS, and Origin with each request that does
-    more than fetch a document."""
+    """Return whether a page of another site sent the request, according to Sec-Fetch-Site or, without it, to Origin.
+    Programs send neither header. A browser sends Sec-Fetch-Site to loopback and over TLS, and Origin with each request
+    that does more than fetch a document."""
     site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
     if site is None:
         return origin is not None and urlsplit(origin).netloc != host
@@ -100,6 +100,6 @@ def _is_cross_site(method: str, host: bytes, headers: Mapping[bytes, bytes]) -> 
 
 
 def _follows_link(method: str, headers: Mapping[bytes, bytes]) -> bool:
-    """Whether the response replaces the page, so that the page cannot read it."""
+    """Return whether the response replaces the page, so that the page cannot read it."""
     is_document = headers.get(b"sec-fetch-mode") == b"navigate" and headers.get(b"sec-fetch-dest") == b"document"
     return is_document and method in ("GET", "HEAD")

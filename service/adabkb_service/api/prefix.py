@@ -17,7 +17,7 @@ class PrefixMiddleware:
         self._prefix = prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle a request (ASGI)."""
         if self._prefix and scope["type"] == "http":
             scope["root_path"] = self._prefix
             if own_path(scope) == scope["path"]:

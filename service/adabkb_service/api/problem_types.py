@@ -275,5 +275,5 @@ def problem_type_of(error: errors.AdaBKBError) -> ProblemType:
 
 
 def all_problem_types() -> list[ProblemType]:
-    """All problem types."""
+    """Return all problem types."""
     return [*TABLE.values(), *HTTP.values(), *BROWSERS, *CONNECTIONS.values()]

@@ -53,7 +53,7 @@ class Problem(Answer):
 
 
 def describe(error: errors.AdaBKBError) -> BatchItem:
-    """Return an error as an item of a batch's answer."""
+    """Return an error as an item of the response to a batch."""
     problem_type, detail = problem_type_of(error), errors.shortened(error.detail, errors.MAX_MESSAGE_LENGTH)
     return BatchItem(
         status=problem_type.status,
@@ -95,7 +95,7 @@ def problem(
     field_errors: Iterable[errors.FieldError] = (),
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    """The answer for one error."""
+    """Return the response for one error."""
     body = Problem(
         type="about:blank",
         title=problem_type.title,
@@ -108,7 +108,7 @@ def problem(
         remedy=problem_type.remedy,
         errors=_field_errors(field_errors),
     )
-    # The answer to an unexpected error bypasses the middleware.
+    # The response to an unexpected error bypasses the middleware.
     extra = {"X-Request-ID": body.request_id, "X-Content-Type-Options": "nosniff"}
     if problem_type.retryable:
         extra["Retry-After"] = str(RETRY_SECONDS)
@@ -127,7 +127,7 @@ async def _on_domain_error(request: Request, error: Exception) -> JSONResponse:
 
 
 def _headers(error: errors.AdaBKBError) -> dict[str, str]:
-    """The headers of an error: the required authentication (RFC 6750), or when to retry."""
+    """Return the headers of an error: the required authentication (RFC 6750), or when to retry."""
     if isinstance(error, errors.TooManyRequests):
         return {"Retry-After": str(max(error.limit.reset, 1)), **rate_limit_headers(error.limit)}
     if isinstance(error, errors.Unauthorized):
@@ -176,21 +176,21 @@ async def _on_invalid_request(request: Request, error: Exception) -> JSONRespons
 
 
 async def _on_shortage(request: Request, error: Exception) -> JSONResponse:
-    what = _missing(error)
+    what = _missing_resource(error)
     if what is None:
         raise error
-    return _short_of(what, request)
+    return _shortage_response(what, request)
 
 
 async def _on_unexpected(request: Request, error: Exception) -> JSONResponse:
-    what = _missing(error)
+    what = _missing_resource(error)
     if what is not None:
-        return _short_of(what, request)
+        return _shortage_response(what, request)
     detail = f"An unexpected error ({type(error).__name__}); find the `request_id` in the server's log."
     return problem(request, HTTP[500], detail)
 
 
-def _short_of(what: str, request: Request) -> JSONResponse:
+def _shortage_response(what: str, request: Request) -> JSONResponse:
     logger.warning("the server's machine has %s: %s %s was refused", what, request.method, _path(request))
     return problem(request, TABLE[errors.Unavailable], f"The server's machine has {what}; try again later.")
 
@@ -198,9 +198,9 @@ def _short_of(what: str, request: Request) -> JSONResponse:
 def _most_specific(field_errors: Sequence[errors.FieldError]) -> list[errors.FieldError]:
     """Drop wrong-type errors if there is a more specific error at or below the same place, since pydantic reports one
     per branch of a union. Unknown fields come first, because a misspelled field explains a missing one."""
-    explained = {place for error in field_errors if not _is_of_type(error) for place in _enclosing(error.pointer)}
-    kept = [error for error in field_errors if not (_is_of_type(error) and error.pointer in explained)]
-    return sorted(kept, key=lambda error: error.code != UNKNOWN)
+    explained = {place for error in field_errors if not _is_wrong_type(error) for place in _enclosing(error.pointer)}
+    specific = [error for error in field_errors if not (_is_wrong_type(error) and error.pointer in explained)]
+    return sorted(specific, key=lambda error: error.code != UNKNOWN)
 
 
 def _enclosing(pointer: str) -> Iterator[str]:
@@ -211,7 +211,7 @@ def _enclosing(pointer: str) -> Iterator[str]:
         yield pointer
 
 
-def _is_of_type(error: errors.FieldError) -> bool:
+def _is_wrong_type(error: errors.FieldError) -> bool:
     return error.code.endswith("_type")
 
 
@@ -240,7 +240,7 @@ def _pointer(path: Sequence[str | int], body: Any, *, missing: bool) -> str:
     return errors.json_pointer(*steps)
 
 
-def _missing(error: BaseException | None) -> str | None:
+def _missing_resource(error: BaseException | None) -> str | None:
     """Return the resource that the machine lacks, according to the error or its causes; None for other errors."""
     while error is not None:
         if isinstance(error, MemoryError) or (isinstance(error, PYDANTIC) and MemoryError.__name__ in str(error)):

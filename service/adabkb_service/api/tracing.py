@@ -16,13 +16,13 @@ class TracingMiddleware:
         self._traces = traces
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle a request (ASGI)."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         status = 500
 
-        async def send_and_see(message: Message) -> None:
+        async def send_and_note_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -31,7 +31,7 @@ class TracingMiddleware:
         with self._traces.request(scope["method"], scope["headers"]) as span:
             note(trace_id=f"{span.get_span_context().trace_id:032x}")
             try:
-                await self._app(scope, receive, send_and_see)
+                await self._app(scope, receive, send_and_note_status)
             finally:
                 route = getattr(scope.get("route"), "path", "unmatched")
                 span.update_name(f"{scope['method']} {route}")

@@ -1,1 +1,1 @@
-"""The wire format: parameters, algorithms, study definitions, requests and responses."""
+"""The formats of the HTTP API: parameters, algorithms, study definitions, requests and responses."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, Field, StringConstraints
 
 from adabkb_service.contract.answers import Answer
-from adabkb_service.contract.error_limits import SPARING
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, Body, Changes, Whole
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, NotNull, Sparse
 from adabkb_service.storage.tokens import Scope
@@ -24,7 +24,7 @@ Patterns = Annotated[
         max_length=100,
         description="ids of the studies that the token may access, or prefixes of ids followed by *; all if absent",
     ),
-    SPARING,
+    LIMIT_ERRORS,
 ]
 Until = Annotated[
     Annotated[AwareDatetime, Field(strict=False)] | None,
@@ -79,7 +79,7 @@ class Quotas(Answer):
 
 
 class Usage(Answer):
-    """How much is stored for a user."""
+    """The studies, trials and megabytes stored for a user."""
 
     studies: int
     trials: int
@@ -160,7 +160,7 @@ class Self(Answer):
 class Access(Sparse, Answer):
     """The owner of a study and the rights of other users."""
 
-    owner: Annotated[str | None, Field(description="null if only administrators see the study")]
+    owner: Annotated[str | None, Field(description="null if the study has no owner")]
     shared_with: Annotated[dict[str, Literal["read", "work"]], Field(description='rights by user; "*" means everybody')]
     unknown_users: Annotated[
         tuple[str, ...],
@@ -183,7 +183,7 @@ class AccessBody(Changes):
                 max_length=1000,
                 description='rights by user, "*" for everybody; null removes a right; absent users keep theirs',
             ),
-            SPARING,
+            LIMIT_ERRORS,
         ]
     ] = None
 

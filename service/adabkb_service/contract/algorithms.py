@@ -52,14 +52,14 @@ class AutoProfile(System):
     delta: Annotated[float, Field(gt=0, lt=1, description="1 - delta: probability that no optimum is pruned")] = (
         auto_module.Config.delta
     )
-    takes_slices: ClassVar[bool] = True
-    takes_constraints: ClassVar[bool] = True
-    takes_mixtures: ClassVar[bool] = True
-    takes_every_space: ClassVar[bool] = True
-    takes_metrics: ClassVar[bool] = True
+    supports_slices: ClassVar[bool] = True
+    supports_constraints: ClassVar[bool] = True
+    supports_mixtures: ClassVar[bool] = True
+    supports_all_parameters: ClassVar[bool] = True
+    supports_metrics: ClassVar[bool] = True
 
     def config(self, output_noise_std: float | None, sign: float) -> auto_module.Config:  # noqa: ARG002
-        """The configuration of the engine."""
+        """Return the configuration of the engine."""
         return auto_module.Config(delta=self.delta, noise_std=output_noise_std)
 
     def resolved(self, space: Space) -> Self:  # noqa: ARG002
@@ -103,7 +103,7 @@ class AdaGPUCB(TreeFields):
     own: ClassVar[set[str]] = TreeFields.own | {"horizon", "c1"}
 
     def config(self, output_noise_std: float | None, sign: float = 1.0) -> Config:
-        """The engine's constants."""
+        """Return the engine's constants."""
         return replace(super().config(output_noise_std, sign), chaining=Chaining(self.horizon, self.c1))
 
     def resolved(self, space: Space) -> Self:
@@ -191,7 +191,7 @@ class GPThreDS(KernelFields):
         return highest
 
     def config(self, output_noise_std: float | None, sign: float) -> gp_threds_module.Config:
-        """The engine's constants."""
+        """Return the engine's constants."""
         given = Config(
             kernel=self.kernel,
             smoothness=self.smoothness,
@@ -234,13 +234,13 @@ class RandomPoints(System):
 
     kind: Literal["random"]
     has_model: ClassVar[bool] = False
-    takes_slices: ClassVar[bool] = True
-    takes_constraints: ClassVar[bool] = True
-    takes_mixtures: ClassVar[bool] = True
-    takes_every_space: ClassVar[bool] = True
+    supports_slices: ClassVar[bool] = True
+    supports_constraints: ClassVar[bool] = True
+    supports_mixtures: ClassVar[bool] = True
+    supports_all_parameters: ClassVar[bool] = True
 
     def config(self, output_noise_std: float | None, sign: float) -> sampling_module.Config:  # noqa: ARG002
-        """The configuration of the engine."""
+        """Return the configuration of the engine."""
         return sampling_module.Config("random", repeats=bool(output_noise_std))
 
     def resolved(self, space: Space) -> Self:  # noqa: ARG002
@@ -253,12 +253,12 @@ class SobolPoints(System):
 
     kind: Literal["sobol"]
     has_model: ClassVar[bool] = False
-    takes_slices: ClassVar[bool] = True
-    takes_constraints: ClassVar[bool] = True
-    takes_every_space: ClassVar[bool] = True
+    supports_slices: ClassVar[bool] = True
+    supports_constraints: ClassVar[bool] = True
+    supports_all_parameters: ClassVar[bool] = True
 
     def config(self, output_noise_std: float | None, sign: float) -> sampling_module.Config:  # noqa: ARG002
-        """The configuration of the engine."""
+        """Return the configuration of the engine."""
         return sampling_module.Config("sobol", repeats=bool(output_noise_std))
 
     def resolved(self, space: Space) -> Self:  # noqa: ARG002
@@ -266,7 +266,7 @@ class SobolPoints(System):
         return self
 
 
-def _known(algorithm: object) -> object:
+def _check_known(algorithm: object) -> object:
     """Return the algorithm unchanged if its kind exists and has the given constants.
 
     Raises:
@@ -331,5 +331,5 @@ Algorithm = Annotated[
     | Annotated[RandomPoints, Tag("random")]
     | Annotated[SobolPoints, Tag("sobol")],
     Discriminator(_system),
-    BeforeValidator(_known),
+    BeforeValidator(_check_known),
 ]

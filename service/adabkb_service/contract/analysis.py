@@ -83,7 +83,7 @@ class Verdict(Answer):
     code: Annotated[
         VerdictCode,
         Field(
-            description="too_few_results: fewer results than the model needs, or fewer than 8 that count; constant, "
+            description="too_few_results: fewer results than the model needs, or `counted` is less than 8; constant, "
             "not_this_algorithm: as in validation; poor_predictions: the error is at least 85% of that of the median; "
             "wide_intervals: most intervals are at least 80% as wide as the range of all results; too_sure: the share "
             "of results in their 90% intervals, predicted from the others or with the suggestions, is more than three "
@@ -99,7 +99,7 @@ class Verdict(Answer):
         ),
     ]
     suggested_inside: Annotated[
-        int, Field(description="how many of these lie in the 90% interval of a result that they were suggested with")
+        int, Field(description="how many of these lie in the 90% interval that was given with the suggestion")
     ]
 
 

@@ -205,7 +205,9 @@ class Observation(Sparse, Answer):
     excluded: bool
     outside: Annotated[
         bool,
-        Field(description="true: the space was edited and no longer contains this point, so the result does not count"),
+        Field(
+            description="true: the space was edited and no longer contains this point, so the model ignores the result"
+        ),
         ABSENT_BY_DEFAULT,
     ] = False
     observed_at: datetime

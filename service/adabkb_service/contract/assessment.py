@@ -144,7 +144,10 @@ class Check(Answer):
     observation: Annotated[int | None, Field(description="seq of the outlier")] = None
     trial: Annotated[
         int | None,
-        Field(description="the trial of the outlier or of the impossible result; null for a user-supplied point"),
+        Field(
+            description="the trial of the outlier, or of the result beyond its natural bound; null for a user-supplied "
+            "point"
+        ),
     ] = None
     parameter: Annotated[str | None, Field(description="the parameter whose range ends at the best point")] = None
     widened: Annotated[

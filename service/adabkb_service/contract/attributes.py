@@ -10,14 +10,14 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from adabkb_service.contract.error_limits import SPARING
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.errors import shown
 
 MAX_ATTRIBUTES = 64
 MAX_NAME_LENGTH = 200
 MAX_BYTES = 2**14
 """The maximum total size of a trial's attributes, in bytes of JSON in UTF-8."""
-DEEPEST = 8
+MAX_LEVELS = 8
 """The maximum number of levels of lists and objects within one attribute."""
 
 
@@ -27,24 +27,25 @@ def error_in(attributes: Mapping[str, Any]) -> str | None:
         if not 1 <= len(name) <= MAX_NAME_LENGTH or ":" in name:
             return f"must have names of 1 to {MAX_NAME_LENGTH} characters without a colon, not {shown(name)}"
     if len(attributes) > MAX_ATTRIBUTES:
-        return f"must be at most {MAX_ATTRIBUTES}, not {len(attributes)}"
-    if any(_depth(value) > DEEPEST for value in attributes.values()):
-        return f"must not be nested deeper than {DEEPEST} levels"
+        return f"must have at most {MAX_ATTRIBUTES} names, not {len(attributes)}"
+    if any(_depth(value) > MAX_LEVELS for value in attributes.values()):
+        return f"must not be nested deeper than {MAX_LEVELS} levels"
     size = len(json.dumps(attributes, ensure_ascii=False).encode())
     return None if size <= MAX_BYTES else f"must have at most {MAX_BYTES:,} bytes as JSON, not {size:,}"
 
 
-def _faultless(attributes: dict[str, Any]) -> dict[str, Any]:
+def _check(attributes: dict[str, Any]) -> dict[str, Any]:
     if what := error_in(attributes):
         raise PydanticCustomError("attributes", "{what}", {"what": what})
     return attributes
 
 
-Attributes = Annotated[dict[str, Any], Field(max_length=MAX_ATTRIBUTES), SPARING, AfterValidator(_faultless)]
+Attributes = Annotated[dict[str, Any], Field(max_length=MAX_ATTRIBUTES), LIMIT_ERRORS, AfterValidator(_check)]
 
 
 def merged(attributes: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return attributes after a change: null removes a name, an object is merged, another value replaces (RFC 7396)."""
+    """Return attributes after a change: null removes a name, an object is merged, and any other value replaces the
+    former one (RFC 7396)."""
     result = dict(attributes)
     for name, value in changes.items():
         if value is None:

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
-from adabkb_service.contract.error_limits import SPARING
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.parameters import MAX_PARAMETERS, Choice, FixedParameter, Name, Parameter
 from adabkb_service.engine.space import Space
 
@@ -25,7 +25,7 @@ Baseline = Annotated[
         description="the current settings, by parameter: among equally good points, the server recommends the one "
         "that changes fewest of them",
     ),
-    SPARING,
+    LIMIT_ERRORS,
 ]
 """A value for each parameter, or for some of them."""
 
@@ -42,11 +42,11 @@ def check_baseline(baseline: Baseline, parameters: Sequence[Parameter], space: S
         raise PydanticCustomError("baseline", NEEDS_AUTO)
     problems = {**space.problems(baseline, partial=True), **_not_chosen(baseline, parameters)}
     for mixture in space.mixtures:
-        given = [name for name in mixture.names if name in baseline and name not in problems]
-        if given and len(given) < len(mixture.names):
-            problems |= dict.fromkeys(given, NOT_ALL_SHARES)
-        elif given and (problem := mixture.problem(baseline)):
-            problems[given[0]] = f"is a share of a mixture ({mixture}): the shares {problem}"
+        shares = [name for name in mixture.names if name in baseline and name not in problems]
+        if shares and len(shares) < len(mixture.names):
+            problems |= dict.fromkeys(shares, NOT_ALL_SHARES)
+        elif shares and (problem := mixture.problem(baseline)):
+            problems[shares[0]] = f"is a share of a mixture ({mixture}): the shares {problem}"
     found: list[InitErrorDetails] = [
         {"type": PydanticCustomError("baseline", "{what}", {"what": what}), "loc": (name,), "input": None}
         for name, what in problems.items()

@@ -11,7 +11,7 @@ from adabkb_service.contract.cost import CostBudget
 from adabkb_service.contract.parameters import Body, Count
 
 IN_COSTS = (
-    "is a cost budget, which cannot become another kind while the study runs, since the trials so far were admitted by "
+    "is a cost budget, which cannot become another kind while the study runs, since the trials so far were limited by "
     'their costs; give another cost, such as {"cost": 7200}'
 )
 NOT_IN_COSTS = (

@@ -8,13 +8,13 @@ from typing import Annotated
 from pydantic import Field
 from pydantic_core import PydanticCustomError
 
-from adabkb_service.contract.error_limits import SPARING
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.parameters import Body, CatalogueParameter, Parameter, TableText, Text
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.contract.tables import MAX_ROWS
 from adabkb_service.storage.catalogues import is_kept
 
-RowNames = Annotated[list[Text], Field(max_length=MAX_ROWS), SPARING]
+RowNames = Annotated[list[Text], Field(max_length=MAX_ROWS), LIMIT_ERRORS]
 
 NEEDS_AUTO = "does not support catalogues; leave the algorithm out: auto supports them"
 TWICE = "is the study's second catalogue, and only one is allowed; make it a categorical parameter with descriptors"

@@ -12,7 +12,7 @@ from adabkb_service.engine.conditions import Condition
 
 
 def conditions(parameters: Sequence[Parameter]) -> tuple[Condition, ...]:
-    """The conditions of all parameters."""
+    """Return the conditions of all parameters."""
     return dependence.conditions(_whens(parameters))
 
 

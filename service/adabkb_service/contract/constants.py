@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from adabkb_service.contract.error_limits import SPARING
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.parameters import MAX_PARAMETERS, Body, Constant, Whole
 from adabkb_service.engine.candidates import grid_size
 from adabkb_service.engine.cells import MAX_KEY_LENGTH
@@ -46,16 +46,16 @@ class System(Body):
 
     has_model: ClassVar[bool] = True
     """Whether the algorithm chooses points with a model of the results."""
-    takes_slices: ClassVar[bool] = False
+    supports_slices: ClassVar[bool] = False
     """Whether the algorithm can suggest points in a slice of the space: ``Policy.suggestions_within``."""
-    takes_constraints: ClassVar[bool] = False
+    supports_constraints: ClassVar[bool] = False
     """Whether the algorithm supports constraints on parameters."""
-    takes_mixtures: ClassVar[bool] = False
+    supports_mixtures: ClassVar[bool] = False
     """Whether the algorithm supports mixtures."""
-    takes_every_space: ClassVar[bool] = False
+    supports_all_parameters: ClassVar[bool] = False
     """Whether the algorithm supports conditions, descriptors, periodic parameters, catalogues and edits of the
     space."""
-    takes_metrics: ClassVar[bool] = False
+    supports_metrics: ClassVar[bool] = False
     """Whether the algorithm models metrics besides the objective. Other algorithms never receive any."""
 
 
@@ -71,7 +71,7 @@ class KernelFields(System):
         ),
     ] = Config.smoothness
     lengthscale: Annotated[
-        Constant | Annotated[list[Constant], Field(max_length=MAX_PARAMETERS), SPARING] | None,
+        Constant | Annotated[list[Constant], Field(max_length=MAX_PARAMETERS), LIMIT_ERRORS] | None,
         Field(description="one number, or one per parameter; by default 0.2 sqrt(d) times the width of the axis"),
     ] = None
 
@@ -110,7 +110,7 @@ class ConstantsFields(KernelFields):
     """Fields that are not passed to the engine under their own names."""
 
     def config(self, output_noise_std: float | None, sign: float = 1.0) -> Config:  # noqa: ARG002
-        """The engine's constants."""
+        """Return the engine's constants."""
         fields = {**self.model_dump(exclude=self.own, exclude_none=True), **self.exchanged}
         return Config(**fields, lengthscale=self._engine_lengthscale(), output_noise_std=output_noise_std)
 

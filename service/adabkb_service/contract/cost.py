@@ -44,7 +44,7 @@ def incompatibility_of_cost(definition: Mapping[str, Any]) -> tuple[str, str] | 
     if definition["cost"] is None:
         field = "budget" if has_budget else "per_cost"
         return (field, NEEDS_COST) if has_budget or definition["per_cost"] else None
-    if not definition["algorithm"].takes_metrics:
+    if not definition["algorithm"].supports_metrics:
         return "cost", NEEDS_AUTO
     if any(each.metric == COST for each in definition["objectives"]):
         return "cost", IS_OBJECTIVE

@@ -15,7 +15,10 @@ class CurveSummary(BaseModel):
     step: Annotated[int, Field(description="step of the last report")]
     value: Annotated[float, Field(description="value of the last report")]
     best: float
-    gain_step: Annotated[int, Field(description="the last step with an improvement that counts")]
+    gain_step: Annotated[
+        int,
+        Field(description="the last step with an improvement of more than min_gain (0 unless the rule is patience)"),
+    ]
     gain_value: float
 
 

@@ -1,4 +1,4 @@
-"""Collects about ``MAX_ERRORS`` validation errors of a body, and counts the others.
+"""Collect about ``MAX_ERRORS`` validation errors of a body, and count the others.
 
 pydantic validates everything and keeps an object per error, so a body with an error every few bytes would need hundreds
 of times its size in memory. Therefore a list that is too long is refused before its items are validated. If a list has
@@ -25,20 +25,20 @@ MORE = "more_faults"
 """The type of the error that stands for omitted errors. Its context has their ``count``."""
 
 
-class _Sparing:
-    """Before the items of a list or an object are validated, refuses it if it is too long. Limits the number of errors
+class _LimitErrors:
+    """Refuses a list or an object that is too long before its items are validated, and limits the number of errors
     collected from a list. In an ``Annotated`` it must follow a ``Field`` with ``max_length``."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The type's own schema, wrapped in ``_sparingly``."""
+        """Return the type's own schema, wrapped in ``_validate``."""
         schema: Any = handler(source)
-        return no_info_wrap_validator_function(partial(_sparingly, schema["max_length"]), schema)
+        return no_info_wrap_validator_function(partial(_validate, schema["max_length"]), schema)
 
 
-SPARING = _Sparing()
+LIMIT_ERRORS = _LimitErrors()
 
 
-def _sparingly(most: int, values: object, handler: ValidatorFunctionWrapHandler) -> object:
+def _validate(most: int, values: object, handler: ValidatorFunctionWrapHandler) -> object:
     if isinstance(values, (list, dict)) and len(values) > most:
         kind = "List" if isinstance(values, list) else "Dictionary"
         raise PydanticKnownError("too_long", {"field_type": kind, "max_length": most, "actual_length": len(values)})
@@ -47,7 +47,7 @@ def _sparingly(most: int, values: object, handler: ValidatorFunctionWrapHandler)
     except ValidationError as error:
         if not isinstance(values, list) or error.error_count() <= MAX_ERRORS:
             raise
-    raise _few(_one_by_one(values, handler))
+    raise _with_count(_one_by_one(values, handler))
 
 
 def _one_by_one(values: list[object], handler: ValidatorFunctionWrapHandler) -> Iterator[ErrorDetails]:
@@ -64,8 +64,8 @@ def _one_by_one(values: list[object], handler: ValidatorFunctionWrapHandler) -> 
 def with_few_unknown(
     data: object, known: Collection[str], refused: Mapping[str, str], handler: Callable[[object], T]
 ) -> T:
-    """Validate an object that may have only the known fields. ``refused`` has the sentence about other fields for which
-    it is not enough that they are unknown.
+    """Validate an object that may have only the known fields. ``refused`` maps fields to the reasons why
+    this object does not have them.
 
     Raises:
         ValidationError: the object is not valid. Of the unknown fields, the first ``MAX_ERRORS`` are listed and the
@@ -82,16 +82,18 @@ def with_few_unknown(
         return handler(data)
     except ValidationError as error:
         field_errors = _details(error)
-        own = [details for details in field_errors if details["type"] == "extra_forbidden" and len(details["loc"]) == 1]
-        if not own:
+        unknown_errors = [
+            details for details in field_errors if details["type"] == "extra_forbidden" and len(details["loc"]) == 1
+        ]
+        if not unknown_errors:
             raise
-    for details in own:
+    for details in unknown_errors:
         why = refused.get(str(details["loc"][0]))
         details["ctx"] = {"known": tuple(known)} if why is None else {"why": why}
     if uncollected:
-        raise _few(field_errors, uncollected)
+        raise _with_count(field_errors, uncollected)
     lines: list[InitErrorDetails] = [
-        {"type": _same(details), "loc": details["loc"], "input": None} for details in field_errors
+        {"type": _copy(details), "loc": details["loc"], "input": None} for details in field_errors
     ]
     raise ValidationError.from_exception_data("unknown", lines)
 
@@ -100,19 +102,19 @@ def _details(error: ValidationError) -> list[ErrorDetails]:
     return error.errors(include_url=False, include_input=False)
 
 
-def _few(field_errors: Iterable[ErrorDetails], uncollected: int = 0) -> ValidationError:
+def _with_count(field_errors: Iterable[ErrorDetails], uncollected: int = 0) -> ValidationError:
     """Return an error with the first errors, and the number of the others including the ``uncollected`` ones."""
     first: list[InitErrorDetails] = []
     for details in field_errors:
         if details["type"] == MORE:
             uncollected += details["ctx"]["count"]
         elif len(first) < MAX_ERRORS:
-            first.append({"type": _same(details), "loc": details["loc"], "input": None})
+            first.append({"type": _copy(details), "loc": details["loc"], "input": None})
         else:
             uncollected += 1
     count = PydanticCustomError(MORE, "there are {count} more", {"count": uncollected})
     return ValidationError.from_exception_data("few", [*first, {"type": count, "loc": (), "input": None}])
 
 
-def _same(details: ErrorDetails) -> PydanticCustomError:
+def _copy(details: ErrorDetails) -> PydanticCustomError:
     return PydanticCustomError(details["type"], details["msg"], details.get("ctx"))

@@ -35,7 +35,7 @@ class OutcomeConstraint(Body):
         return self
 
     def allows(self, value: float) -> bool:
-        """Whether a value of the metric satisfies the bounds."""
+        """Return whether a value of the metric satisfies the bounds."""
         return (self.lower is None or value >= self.lower) and (self.upper is None or value <= self.upper)
 
 

@@ -10,7 +10,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.algorithms import Algorithm
 from adabkb_service.contract.context import context_of
-from adabkb_service.contract.error_limits import SPARING
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.parameters import MAX_PARAMETERS, Body, Count, Name, Parameter, Positive
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.engine import mixtures as engine
@@ -30,7 +30,7 @@ class Mixture(Sparse, Body):
             max_length=MAX_PARAMETERS,
             description="names of the shares, each a number (float) of 0 or more",
         ),
-        SPARING,
+        LIMIT_ERRORS,
     ]
     total: Annotated[Positive, Field(description="sum of the shares, such as 1 or 100")] = 1.0
     at_most: Annotated[
@@ -50,7 +50,7 @@ class Mixture(Sparse, Body):
 
 
 Mixtures = Annotated[
-    Annotated[list[Mixture], Field(max_length=MAX_MIXTURES), SPARING],
+    Annotated[list[Mixture], Field(max_length=MAX_MIXTURES), LIMIT_ERRORS],
     Field(description="shares of a whole, which sum to the total at every point"),
     ABSENT_BY_DEFAULT,
 ]
@@ -63,7 +63,7 @@ def check_mixtures(mixtures: Sequence[Mixture], parameters: Sequence[Parameter],
         PydanticCustomError: the algorithm does not support mixtures.
         ValidationError: one error per violation.
     """
-    if not algorithm.takes_mixtures:
+    if not algorithm.supports_mixtures:
         raise PydanticCustomError("mixtures", NEEDS_AUTO)
     conditional = {each.name for each in parameters if each.when}
     given = [each.of_engine() for each in mixtures], [each.axis() for each in parameters]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from adabkb_service.contract.error_limits import SPARING
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.parameters import Body, Name, NotNegative, Number
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 
@@ -59,7 +59,7 @@ def _distinct(objectives: list[Objective]) -> list[Objective]:
 Objectives = Annotated[
     list[Objective],
     Field(min_length=MIN_OBJECTIVES, max_length=MAX_OBJECTIVES),
-    SPARING,
+    LIMIT_ERRORS,
     AfterValidator(_distinct),
 ]
 """The objectives of one study, each with a different metric."""

@@ -28,7 +28,7 @@ from pydantic import (
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from adabkb_service.contract.error_limits import SPARING, with_few_unknown
+from adabkb_service.contract.error_limits import LIMIT_ERRORS, with_few_unknown
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.contract.tables import MAX_TABLE_LENGTH, table_of
 from adabkb_service.engine.axes import Axis, ChoiceAxis, FloatAxis, IntAxis, StepAxis, identity
@@ -98,10 +98,10 @@ Choice = Annotated[
     Field(union_mode="smart"),
     WrapValidator(_one_error),
 ]
-Tags = Annotated[dict[Name, Text], Field(max_length=MAX_TAGS), SPARING]
-Choices = Annotated[list[Choice], Field(min_length=1, max_length=MAX_CHOICES), SPARING]
+Tags = Annotated[dict[Name, Text], Field(max_length=MAX_TAGS), LIMIT_ERRORS]
+Choices = Annotated[list[Choice], Field(min_length=1, max_length=MAX_CHOICES), LIMIT_ERRORS]
 When = Annotated[
-    Annotated[dict[Name, Choices], Field(min_length=1, max_length=MAX_PARAMETERS), SPARING] | None,
+    Annotated[dict[Name, Choices], Field(min_length=1, max_length=MAX_PARAMETERS), LIMIT_ERRORS] | None,
     Field(
         description="the parameter is active only if each of these parameters is active and has one of these values; "
         "by default it is always active"
@@ -125,7 +125,7 @@ Context = Annotated[
     # generators of clients accept no enumeration of several types
     WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "string", "enum": ["measured"]}]}),
 ]
-Known = Annotated[
+ContextField = Annotated[
     Context,
     Field(
         description="the server does not choose the value. true: each suggest gives it as context; measured: it is "
@@ -134,10 +134,10 @@ Known = Annotated[
     ABSENT_BY_DEFAULT,
 ]
 """Whether the parameter is context; ``contract/context.py`` checks it against the rest of a study."""
-Described = Annotated[list[Number], FailFast(), Field(max_length=MAX_CHOICES), SPARING]
+Described = Annotated[list[Number], FailFast(), Field(max_length=MAX_CHOICES), LIMIT_ERRORS]
 """One number per choice. Only the first error is reported, since there may be thousands of numbers."""
 Descriptors = Annotated[
-    Annotated[dict[Name, Described], Field(max_length=MAX_DESCRIPTORS), SPARING],
+    Annotated[dict[Name, Described], Field(max_length=MAX_DESCRIPTORS), LIMIT_ERRORS],
     Field(
         description="numbers that describe the choices, by name: one per choice, in the order of the choices; choices "
         "with similar numbers are expected to give similar results"
@@ -185,7 +185,7 @@ class FloatParameter(Sparse, Body):
         Field(description="whether low and high are the same point, as for an angle; values are below high"),
         ABSENT_BY_DEFAULT,
     ] = False
-    context: Known = False
+    context: ContextField = False
     when: When = None
     unit: Unit = None
     label: Label = None
@@ -225,7 +225,7 @@ class FloatParameter(Sparse, Body):
 
     @field_validator("periodic")
     @classmethod
-    def _has_ends_that_can_meet(cls, periodic: bool, info: ValidationInfo) -> bool:
+    def _check_periodic(cls, periodic: bool, info: ValidationInfo) -> bool:
         if periodic and info.data.get("scale") == "log":
             raise PydanticCustomError("periodic", "must be left out on a log scale, whose ends cannot coincide")
         if periodic and info.data.get("step") is not None:
@@ -233,7 +233,7 @@ class FloatParameter(Sparse, Body):
         return periodic
 
     def axis(self) -> Axis:
-        """The engine's axis."""
+        """Return the engine's axis."""
         if self.step is not None:
             return StepAxis(self.name, self.low, self.high, self.step)
         return FloatAxis(self.name, self.low, self.high, self.scale, self.periodic)
@@ -248,7 +248,7 @@ class IntParameter(Sparse, Body):
     low: SafeInteger
     high: SafeInteger
     step: Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER, validate_default=True), Whole] = 1
-    context: Known = False
+    context: ContextField = False
     when: When = None
     unit: Unit = None
     label: Label = None
@@ -283,7 +283,7 @@ class IntParameter(Sparse, Body):
         return step
 
     def axis(self) -> Axis:
-        """The engine's axis."""
+        """Return the engine's axis."""
         return IntAxis(self.name, self.low, self.high, self.scale, self.step)
 
 
@@ -293,7 +293,7 @@ class OrdinalParameter(Sparse, Body):
     name: Name
     kind: Literal["ordinal"]
     values: Choices
-    context: Known = False
+    context: ContextField = False
     when: When = None
     unit: Unit = None
     label: Label = None
@@ -304,7 +304,7 @@ class OrdinalParameter(Sparse, Body):
         return _checked_distinct(values)
 
     def axis(self) -> ChoiceAxis:
-        """The engine's axis."""
+        """Return the engine's axis."""
         return ChoiceAxis(self.name, tuple(self.values), ordered=True)
 
 
@@ -315,7 +315,7 @@ class CategoricalParameter(Sparse, Body):
     kind: Literal["categorical"]
     choices: Choices
     descriptors: Descriptors = Field(default_factory=dict)
-    context: Known = False
+    context: ContextField = False
     when: When = None
     unit: Unit = None
     label: Label = None
@@ -339,7 +339,7 @@ class CategoricalParameter(Sparse, Body):
         return descriptors
 
     def axis(self) -> Axis:
-        """The engine's axis."""
+        """Return the engine's axis."""
         return ChoiceAxis(self.name, tuple(self.choices), descriptors=tuple(map(tuple, self.descriptors.values())))
 
 
@@ -348,13 +348,13 @@ class BoolParameter(Sparse, Body):
 
     name: Name
     kind: Literal["bool"]
-    context: Known = False
+    context: ContextField = False
     when: When = None
     unit: Unit = None
     label: Label = None
 
     def axis(self) -> Axis:
-        """The engine's axis."""
+        """Return the engine's axis."""
         return ChoiceAxis(self.name, (False, True))
 
 
@@ -402,7 +402,7 @@ class CatalogueParameter(Sparse, Body):
         return self
 
     def axis(self) -> CatalogueAxis:
-        """The engine's axis."""
+        """Return the engine's axis."""
         return CatalogueAxis(self.name, self.rows_of())
 
     def rows_of(self) -> Table:

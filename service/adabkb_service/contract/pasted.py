@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from adabkb_service.contract.error_limits import SPARING
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.parameters import Body, Count, Number, Text
 from adabkb_service.contract.requests import MAX_ITEMS
 
@@ -28,7 +28,7 @@ class PastedRow(Body):
 class PastedRows(Body):
     """Rows of a table that are compared with the stored results."""
 
-    rows: Annotated[list[PastedRow], Field(max_length=MAX_ITEMS), SPARING]
+    rows: Annotated[list[PastedRow], Field(max_length=MAX_ITEMS), LIMIT_ERRORS]
 
 
 class KnownRow(BaseModel):
@@ -52,6 +52,6 @@ class KnownRows(BaseModel):
 class UndoImportBody(Body):
     """The numbers of the results and failed trials of an import. The results are excluded, the trials withdrawn."""
 
-    observations: Annotated[list[Count], Field(max_length=MAX_UNDONE), SPARING] = Field(default_factory=list)
-    trials: Annotated[list[Count], Field(max_length=MAX_UNDONE), SPARING] = Field(default_factory=list)
+    observations: Annotated[list[Count], Field(max_length=MAX_UNDONE), LIMIT_ERRORS] = Field(default_factory=list)
+    trials: Annotated[list[Count], Field(max_length=MAX_UNDONE), LIMIT_ERRORS] = Field(default_factory=list)
     reason: Text | None = None

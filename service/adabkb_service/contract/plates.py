@@ -10,7 +10,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from adabkb_service.contract.algorithms import Algorithm
 from adabkb_service.contract.context import ON_A_PLATE, measured_of
-from adabkb_service.contract.error_limits import SPARING
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.mixtures import Mixture
 from adabkb_service.contract.parameters import MAX_PARAMETERS, Body, FixedParameter, Name, Parameter, Whole
 from adabkb_service.engine.wording import nearest
@@ -38,7 +38,7 @@ class Plates(Body):
             max_length=MAX_PARAMETERS,
             description="parameters whose values are equal in all trials of a plate, by name",
         ),
-        SPARING,
+        LIMIT_ERRORS,
     ] = Field(default_factory=list)
 
 
@@ -54,7 +54,7 @@ def check_plates(
         PydanticCustomError: the algorithm does not support plates.
         ValidationError: one error per parameter that cannot be shared.
     """
-    if not algorithm.takes_slices:
+    if not algorithm.supports_slices:
         raise PydanticCustomError("plates", NEEDS_AUTO)
     known = {each.name: each for each in parameters}
     shares = {name for mixture in mixtures for name in mixture.parameters}

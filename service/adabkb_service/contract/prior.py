@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from adabkb_service.contract.error_limits import SPARING
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.parameters import (
     MAX_CHOICES,
     MAX_PARAMETERS,
@@ -61,7 +61,7 @@ class Belief(Sparse, Body):
         ABSENT_BY_DEFAULT,
     ] = None
     weights: Annotated[
-        NotNull[Annotated[dict[str, Weight], Field(min_length=1, max_length=MAX_CHOICES), SPARING]],
+        NotNull[Annotated[dict[str, Weight], Field(min_length=1, max_length=MAX_CHOICES), LIMIT_ERRORS]],
         Field(
             description="for choices and rows of a catalogue, by their text (JSON unless they are strings); all "
             "others have weight 1"
@@ -70,7 +70,7 @@ class Belief(Sparse, Body):
     ] = None
 
 
-Beliefs = Annotated[dict[str, Belief], Field(max_length=MAX_PARAMETERS), SPARING]
+Beliefs = Annotated[dict[str, Belief], Field(max_length=MAX_PARAMETERS), LIMIT_ERRORS]
 """Beliefs by the names of parameters."""
 
 
@@ -94,7 +94,7 @@ def check_prior(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter], 
 
 
 def prior_of(beliefs: Mapping[str, Belief], parameters: Sequence[Parameter]) -> Prior | None:
-    """The engine's prior; None without beliefs."""
+    """Return the engine's prior; None without beliefs."""
     if not beliefs:
         return None
     varying = [parameter for parameter in parameters if not isinstance(parameter, FixedParameter)]

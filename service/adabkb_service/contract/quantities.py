@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from adabkb_service.contract.error_limits import SPARING
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.metrics import MAX_METRICS
 from adabkb_service.contract.parameters import Body, Label, Name, Number, Unit, Whole
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
@@ -63,7 +63,7 @@ class Quantity(Sparse, Body):
 
 
 Quantities = Annotated[
-    Annotated[dict[Name, Quantity], Field(max_length=MAX_METRICS + 1), SPARING],
+    Annotated[dict[Name, Quantity], Field(max_length=MAX_METRICS + 1), LIMIT_ERRORS],
     Field(
         description="labels, units and digits for display, and natural bounds, by name: of metrics, objectives, and "
         "'value' for a single objective",
@@ -132,7 +132,7 @@ def check_quantities(quantities: Mapping[str, Quantity], metrics: Sequence[str],
     for name in quantities:
         if name not in known:
             near = nearest(name, known)
-            guess = f"; do you mean {near!r}?" if near else ""
+            guess = f"; did you mean {near!r}?" if near else ""
             sentence = "has {name}, which this study does not measure; it measures {known}{guess}"
             values = {"name": repr(name[:100]), "known": ", ".join(known)[:300], "guess": guess}
             raise PydanticCustomError("unknown_metric", sentence, values)

@@ -30,7 +30,7 @@ _REFUSED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-
 
 
 class Unreadable(NamedTuple):
-    """A text with such a character."""
+    """A text with a refused character."""
 
     path: tuple[str | int, ...]
     text: str
@@ -57,7 +57,7 @@ def check_readable(fields: Mapping[str, Any], before: Mapping[str, Any] | None =
 
 
 def _in(value: Any, path: tuple[str | int, ...]) -> Iterator[Unreadable]:
-    """Yield the texts in a value, and the names in it, that have such a character."""
+    """Yield the texts in a value, and the names in it, that have a refused character."""
     if isinstance(value, str) and (path[0], *path[2:]) in TABLES:
         yield from _in_table(value, path)
     elif isinstance(value, str):
@@ -86,15 +86,15 @@ def _in_table(table: str, path: tuple[str | int, ...]) -> Iterator[Unreadable]:
 
 
 def _error(text: str) -> str | None:
-    """Return the error in a text; None if it has no such character."""
+    """Return the error in a text; None if it has no refused character."""
     found = None if text.isprintable() else _REFUSED.search(text)  # every such character is unprintable
     if found is None:
         return None
-    sign = found[0]
-    number = f"U+{ord(sign):04X}"
-    if sign in _LINE_BREAKS:
+    character = found[0]
+    number = f"U+{ord(character):04X}"
+    if character in _LINE_BREAKS:
         return f"must not contain line breaks ({number}); write it in one line"
-    if sign < "\xa0":
+    if character < "\xa0":
         return f"must not contain the control character {number}; leave it out"
     return f"must not contain {number}, an invisible mark that changes the direction of text; leave it out"
 

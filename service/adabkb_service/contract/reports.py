@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag
 from adabkb_service.contract.answers import Answer, StudySummary, Trial
 from adabkb_service.contract.cost import MAX_COST
 from adabkb_service.contract.early_stopping import MAX_STEPS
-from adabkb_service.contract.error_limits import SPARING
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.parameters import Body, LeaseSeconds, Number, Whole
 from adabkb_service.contract.requests import MAX_ITEMS, Attempt, Point
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
@@ -28,34 +28,34 @@ class Report(Sparse, Body):
     cost: Annotated[
         Annotated[float, Field(gt=0, le=MAX_COST)] | None,
         Field(
-            description='in a study with "cost": "told": what the attempt has cost so far. It counts if this report '
-            "stops the trial, and is required if the early-stopping rule compares trials"
+            description='in a study with "cost": "told": what the attempt has cost so far. It is used only if this '
+            "report stops the trial, and is required if the early-stopping rule compares trials"
         ),
         ABSENT_BY_DEFAULT,
     ] = None
     parameters: Annotated[
         Point | None,
         Field(
-            description="the values so far of the context parameters that are measured with the result. They count if "
-            "this report stops the trial, and are required if the study has early_stopping"
+            description="the values so far of the context parameters that are measured with the result. They are used "
+            "only if this report stops the trial, and are required if the study has early_stopping"
         ),
         ABSENT_BY_DEFAULT,
     ] = None
 
 
-class _Holding(Body):
+class _LeaseFields(Body):
     attempt: Annotated[Attempt | None, Field(description="by default the current attempt")] = None
     lease_seconds: LeaseSeconds | None = None
 
 
-class OneReportBody(Report, _Holding):
+class OneReportBody(Report, _LeaseFields):
     """One intermediate value. The request also renews the lease."""
 
 
-class ReportsBody(_Holding):
+class ReportsBody(_LeaseFields):
     """Several intermediate values of one trial, in the order of their steps. The request also renews the lease."""
 
-    reports: Annotated[list[Report], Field(min_length=1, max_length=MAX_ITEMS), SPARING]
+    reports: Annotated[list[Report], Field(min_length=1, max_length=MAX_ITEMS), LIMIT_ERRORS]
 
 
 def _kind(body: object) -> str:
@@ -77,7 +77,7 @@ def reports_of(body: OneReportBody | ReportsBody) -> list[tuple[str, Report]]:
 
 
 class Reported(Answer):
-    """The answer to a report."""
+    """The response to a report."""
 
     stop: Annotated[
         bool,

@@ -25,7 +25,7 @@ from adabkb_service.contract.budget import Budget
 from adabkb_service.contract.catalogue import TableChange
 from adabkb_service.contract.constraints import MAX_CONSTRAINTS, ConstraintText
 from adabkb_service.contract.early_stopping import EarlyStopping
-from adabkb_service.contract.error_limits import SPARING
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.metrics import MAX_METRICS, OutcomeConstraint
 from adabkb_service.contract.mixtures import MAX_MIXTURES, Mixture
 from adabkb_service.contract.parameters import (
@@ -66,20 +66,20 @@ IDEMPOTENCY_KEY = r"^[\x21-\x7e]{1,255}$"
 Point = dict[str, Any]
 MEASURED = "measured values may lie between the steps of a float, and between ordered values that are numbers"
 MetricValues = Annotated[
-    Annotated[dict[Name, Number], Field(max_length=MAX_METRICS), SPARING] | None,
+    Annotated[dict[Name, Number], Field(max_length=MAX_METRICS), LIMIT_ERRORS] | None,
     Field(description="values of the study's metrics, by name"),
 ]
 Partial = Annotated[
     bool,
     Field(description="whether numbers may be missing; a later request for the same trial adds them"),
 ]
-Costs = Annotated[Positive | None, Field(description="short for the metric cost, in studies with a cost")]
+Costs = Annotated[Positive | None, Field(description="the metric cost, in studies with a cost")]
 Seconds = Annotated[
     NotNegative | None,
     Field(description="duration of the evaluation; by default the time since the start of the current attempt"),
 ]
 MetricErrors = Annotated[
-    Annotated[dict[Name, NotNegative], Field(max_length=MAX_METRICS), SPARING] | None,
+    Annotated[dict[Name, NotNegative], Field(max_length=MAX_METRICS), LIMIT_ERRORS] | None,
     Field(description="standard errors of metrics, where known"),
 ]
 
@@ -170,18 +170,18 @@ class PatchStudyBody(Changes):
         Field(description="labels, units, digits and natural bounds, by name; these replace all former ones"),
     ] = None
     parameters: Annotated[
-        NotNull[Annotated[list[Parameter], Field(min_length=1, max_length=MAX_PARAMETERS), SPARING]],
+        NotNull[Annotated[list[Parameter], Field(min_length=1, max_length=MAX_PARAMETERS), LIMIT_ERRORS]],
         Field(
             description="edits the space: each entry replaces the parameter of the same name or is added; other "
             "parameters stay"
         ),
     ] = None
     constraints: Annotated[
-        Annotated[list[ConstraintText], Field(max_length=MAX_CONSTRAINTS), SPARING] | None,
+        Annotated[list[ConstraintText], Field(max_length=MAX_CONSTRAINTS), LIMIT_ERRORS] | None,
         Field(description="edits the space: these constraints replace all former ones"),
     ] = None
     mixtures: Annotated[
-        Annotated[list[Mixture], Field(max_length=MAX_MIXTURES), SPARING] | None,
+        Annotated[list[Mixture], Field(max_length=MAX_MIXTURES), LIMIT_ERRORS] | None,
         Field(description="edits the space: these mixtures replace all former ones"),
     ] = None
     prior: Annotated[
@@ -193,7 +193,7 @@ class PatchStudyBody(Changes):
         Field(description="edits the space: this baseline replaces the former one"),
     ] = None
     outcome_constraints: Annotated[
-        Annotated[list[OutcomeConstraint], Field(max_length=MAX_METRICS), SPARING] | None,
+        Annotated[list[OutcomeConstraint], Field(max_length=MAX_METRICS), LIMIT_ERRORS] | None,
         Field(description="edits the bounds: these bounds of the study's metrics replace all former ones"),
     ] = None
     early_stopping: Annotated[
@@ -212,11 +212,11 @@ class PatchStudyBody(Changes):
         Field(description="edits the model: whether a result that other results contradict gets less weight"),
     ] = None
     catalogues: Annotated[
-        NotNull[Annotated[dict[Name, TableChange], Field(max_length=MAX_PARAMETERS), SPARING]],
+        NotNull[Annotated[dict[Name, TableChange], Field(max_length=MAX_PARAMETERS), LIMIT_ERRORS]],
         Field(description="by parameter: rows to add, withdraw or restore in its catalogue"),
     ] = None
     defaults: Annotated[
-        NotNull[Annotated[dict[Name, Choice], Field(max_length=MAX_PARAMETERS), SPARING]],
+        NotNull[Annotated[dict[Name, Choice], Field(max_length=MAX_PARAMETERS), LIMIT_ERRORS]],
         Field(description="for each added parameter, by name: its value in the existing trials"),
     ] = None
     was: Was = None
@@ -387,7 +387,7 @@ ObserveBody = Annotated[
 class BatchBody(Body):
     """Several results in one request."""
 
-    items: Annotated[list[ObserveBody], Field(min_length=1, max_length=MAX_ITEMS), SPARING]
+    items: Annotated[list[ObserveBody], Field(min_length=1, max_length=MAX_ITEMS), LIMIT_ERRORS]
     dry_run: Annotated[bool, Field(description="validate only: return the outcome of each item, but store nothing")] = (
         False
     )
@@ -460,11 +460,11 @@ class CorrectionBody(Changes):
     value: NotNull[Number] = None
     std_error: NotNegative | None = None
     metrics: Annotated[
-        NotNull[Annotated[dict[Name, Number], Field(max_length=MAX_METRICS), SPARING]],
+        NotNull[Annotated[dict[Name, Number], Field(max_length=MAX_METRICS), LIMIT_ERRORS]],
         Field(description="metrics by name; absent ones keep their values"),
     ] = None
     std_errors: Annotated[
-        NotNull[Annotated[dict[Name, NotNegative | None], Field(max_length=MAX_METRICS), SPARING]],
+        NotNull[Annotated[dict[Name, NotNegative | None], Field(max_length=MAX_METRICS), LIMIT_ERRORS]],
         Field(description="standard errors of metrics; null means unknown"),
     ] = None
     excluded: NotNull[bool] = None
@@ -486,11 +486,11 @@ class CorrectionBody(Changes):
 class PredictBody(Body):
     """The points at which to predict the objectives and other metrics."""
 
-    points: Annotated[list[Point], Field(min_length=1, max_length=MAX_ITEMS), SPARING]
+    points: Annotated[list[Point], Field(min_length=1, max_length=MAX_ITEMS), LIMIT_ERRORS]
 
 
 class Health(Answer):
-    """The answer of a running service."""
+    """The response of a running service."""
 
     status: Literal["ok"] = "ok"
 

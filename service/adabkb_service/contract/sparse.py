@@ -44,21 +44,21 @@ class Sparse(BaseModel):
     """
 
     # A lambda, because pydantic would take the return type of a function as the schema of the answer.
-    _serialize = model_serializer(mode="plain")(lambda self, info: _shown(self, info))  # noqa: PLW0108
+    _serialize = model_serializer(mode="plain")(lambda self, info: _fields_of(self, info))  # noqa: PLW0108
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Return the schema. It does not require the fields that an answer may leave out."""
         found = handler(schema)
-        own = handler.resolve_ref_schema(found)
+        definition = handler.resolve_ref_schema(found)
         if handler.mode == "serialization":
-            own["required"] = [name for name in own.get("required", ()) if name not in _defaults(cls)]
-            if not own["required"]:
-                del own["required"]
+            definition["required"] = [name for name in definition.get("required", ()) if name not in _defaults(cls)]
+            if not definition["required"]:
+                del definition["required"]
         return found
 
 
-def _shown(model: Sparse, info: SerializationInfo) -> dict[str, Any]:
+def _fields_of(model: Sparse, info: SerializationInfo) -> dict[str, Any]:
     """Return the fields that are not left out. ``include`` and ``exclude`` name fields."""
     found = model.__dict__.copy()
     for name, default in _defaults(type(model), info.exclude_defaults).items():
@@ -66,8 +66,8 @@ def _shown(model: Sparse, info: SerializationInfo) -> dict[str, Any]:
             del found[name]
     if info.include is None and info.exclude is None:
         return found
-    kept, others = found.keys() if info.include is None else set(info.include), set(info.exclude or ())
-    return {name: value for name, value in found.items() if name in kept and name not in others}
+    included, others = found.keys() if info.include is None else set(info.include), set(info.exclude or ())
+    return {name: value for name, value in found.items() if name in included and name not in others}
 
 
 @cache

@@ -49,7 +49,7 @@ class StoredDefinition(StudyDefinition):
     """By parameter: its value in points that were stored without it."""
 
     def space(self) -> Space:
-        """The engine's search space."""
+        """Return the engine's search space."""
         space = super().space()
         if self.space_version == 1:
             return space
@@ -59,7 +59,7 @@ class StoredDefinition(StudyDefinition):
 
 
 def is_edited(stored: Mapping[str, Any]) -> bool:
-    """Whether the space of a stored definition has been edited."""
+    """Return whether the space of a stored definition has been edited."""
     return "space_version" in stored
 
 
@@ -98,8 +98,8 @@ def definition_of(stored: dict[str, Any]) -> StoredDefinition:
         return known[1]
     text = json.dumps(stored)
     if len(text) > USUAL_SIZE:
-        return _parsed_large(text)
-    parsed = _parsed(text)
+        return _parse_large(text)
+    parsed = _parse(text)
     with _guard:
         _latest[id(stored)] = stored, parsed
     return parsed
@@ -112,10 +112,10 @@ keeps the definition alive."""
 
 
 @lru_cache(256)
-def _parsed(text: str) -> StoredDefinition:
+def _parse(text: str) -> StoredDefinition:
     return StoredDefinition.model_validate(json.loads(text))
 
 
 @lru_cache(4)
-def _parsed_large(text: str) -> StoredDefinition:
+def _parse_large(text: str) -> StoredDefinition:
     return StoredDefinition.model_validate(json.loads(text))

@@ -25,7 +25,7 @@ from adabkb_service.contract.constants import incompatible
 from adabkb_service.contract.constraints import MAX_CONSTRAINTS, ConstraintText, check_constraints
 from adabkb_service.contract.cost import COST, CostBudget, CostSource, incompatibility_of_cost
 from adabkb_service.contract.early_stopping import EarlyStopping, PatienceRule, check_metric
-from adabkb_service.contract.error_limits import SPARING
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.metrics import MAX_METRICS, OutcomeConstraint, metrics_of
 from adabkb_service.contract.mixtures import Mixture, Mixtures, check_mixtures
 from adabkb_service.contract.objectives import ALONE, Direction, Objectives, check_alone, check_apart
@@ -114,7 +114,7 @@ class StudyDefinition(Sparse, Body):
         Field(description="required unless there are objectives", validate_default=True),
         ABSENT_BY_DEFAULT,
     ] = None
-    parameters: Annotated[list[Parameter], Field(min_length=1, max_length=MAX_PARAMETERS), SPARING]
+    parameters: Annotated[list[Parameter], Field(min_length=1, max_length=MAX_PARAMETERS), LIMIT_ERRORS]
     algorithm: Annotated[Algorithm, Field(validate_default=True)] = AutoProfile()
     constraints: Annotated[
         list[ConstraintText],
@@ -123,7 +123,7 @@ class StudyDefinition(Sparse, Body):
             description="conditions that every point must satisfy, including the points of results, such as "
             "a + b <= 1 or not (kind == 'x' and n > 2)",
         ),
-        SPARING,
+        LIMIT_ERRORS,
     ] = Field(default_factory=list)
     mixtures: Mixtures = Field(default_factory=list)
     budget: Budget | None = None
@@ -174,12 +174,12 @@ class StudyDefinition(Sparse, Body):
         Tags, Field(description="names with values by which studies can be found, such as project: coatings")
     ] = Field(default_factory=dict)
     metrics: Annotated[
-        Annotated[list[Name], Field(max_length=MAX_METRICS), SPARING],
+        Annotated[list[Name], Field(max_length=MAX_METRICS), LIMIT_ERRORS],
         Field(description="names of the metrics that each result has in addition to its value"),
         ABSENT_BY_DEFAULT,
     ] = Field(default_factory=list)
     outcome_constraints: Annotated[
-        Annotated[list[OutcomeConstraint], Field(max_length=MAX_METRICS), SPARING],
+        Annotated[list[OutcomeConstraint], Field(max_length=MAX_METRICS), LIMIT_ERRORS],
         Field(description="bounds of metrics; the best point must satisfy them"),
         ABSENT_BY_DEFAULT,
     ] = Field(default_factory=list)
@@ -249,23 +249,23 @@ class StudyDefinition(Sparse, Body):
         parameters = info.data.get("parameters")
         if parameters is None:
             return algorithm
-        if catalogues_of(parameters) and not algorithm.takes_every_space:
+        if catalogues_of(parameters) and not algorithm.supports_all_parameters:
             raise incompatible("kind", NO_CATALOGUES)
         if info.data.get("objectives") and not isinstance(algorithm, AutoProfile):
             raise incompatible("kind", "supports only one objective; leave the algorithm out: auto supports several")
-        if any(each.when for each in parameters) and not algorithm.takes_every_space:
+        if any(each.when for each in parameters) and not algorithm.supports_all_parameters:
             raise incompatible(
                 "kind", "does not support conditions (when); leave the algorithm out: auto supports them"
             )
         is_described = any(isinstance(each, CategoricalParameter) and each.descriptors for each in parameters)
-        if is_described and not algorithm.takes_every_space:
+        if is_described and not algorithm.supports_all_parameters:
             raise incompatible("kind", "does not use descriptors; leave the algorithm out: auto uses them")
         is_periodic = any(isinstance(each, FloatParameter) and each.periodic for each in parameters)
-        if is_periodic and not algorithm.takes_every_space:
+        if is_periodic and not algorithm.supports_all_parameters:
             raise incompatible(
                 "kind", "does not support periodic parameters; leave the algorithm out: auto supports them"
             )
-        if context.context_of(parameters) and not algorithm.takes_slices:
+        if context.context_of(parameters) and not algorithm.supports_slices:
             raise incompatible(
                 "kind", "does not support context parameters; leave the algorithm out: auto supports them"
             )
@@ -276,7 +276,7 @@ class StudyDefinition(Sparse, Body):
     def _fit_space(cls, constraints: list[str], info: ValidationInfo) -> list[str]:
         parameters, algorithm = info.data.get("parameters"), info.data.get("algorithm")
         if constraints and parameters is not None and algorithm is not None:
-            if not algorithm.takes_constraints:
+            if not algorithm.supports_constraints:
                 raise PydanticCustomError("constraints", CANNOT_CONSTRAIN)
             if are_at_hand(parameters):
                 check_constraints(constraints, _space(parameters), was_edited=cls.may_be_edited)
@@ -318,17 +318,17 @@ class StudyDefinition(Sparse, Body):
 
     @field_validator("metrics", "outcome_constraints")
     @classmethod
-    def _fits_metrics(cls, given: list[Any], info: ValidationInfo) -> list[Any]:
-        names = [each if isinstance(each, str) else each.metric for each in given]
+    def _fits_metrics(cls, entries: list[Any], info: ValidationInfo) -> list[Any]:
+        names = [each if isinstance(each, str) else each.metric for each in entries]
         check_apart(names, info.data.get("objectives"))
         if len(set(names)) < len(names):
             twice = next(name for index, name in enumerate(names) if name in names[:index])
             sentence = "has {name} twice; name each metric once (a constraint may have lower and upper)"
             raise PydanticCustomError("duplicate", sentence, {"name": repr(twice)})
         algorithm = info.data.get("algorithm")
-        if given and algorithm is not None and not algorithm.takes_metrics:
+        if entries and algorithm is not None and not algorithm.supports_metrics:
             raise PydanticCustomError("metrics", "needs the profile auto, since other algorithms model only the value")
-        return given
+        return entries
 
     @field_validator("prior")
     @classmethod
@@ -412,7 +412,7 @@ class StudyDefinition(Sparse, Body):
         return sum(parameter.kind != "fixed" for parameter in self.parameters)
 
     def space(self) -> Space:
-        """The engine's search space."""
+        """Return the engine's search space."""
         return _space(self.parameters, tuple(map(Constraint, self.constraints)), self.mixtures)
 
     def exclusions(self) -> dict[int, str]:
@@ -421,7 +421,7 @@ class StudyDefinition(Sparse, Body):
         return exclusions(self.space()) if self.constraints else {}
 
     def config(self) -> auto_module.Config | Config | gp_threds_module.Config | sampling_module.Config:
-        """The configuration of the engine."""
+        """Return the configuration of the engine."""
         noise_std = self.objectives[0].noise_std if self.objectives else self.noise_std
         config = self.algorithm.config(noise_std, self.sign)
         if not isinstance(config, auto_module.Config):
@@ -453,9 +453,9 @@ class StudyDefinition(Sparse, Body):
     @property
     def sign_of_reports(self) -> float:
         """As ``sign``, but for reported values, which may belong to an objective that the early-stopping rule names."""
-        named = None if self.early_stopping is None else self.early_stopping.metric
+        metric = None if self.early_stopping is None else self.early_stopping.metric
         goals = {each.metric: each.direction for each in self.objectives}
-        return self.sign if named is None else (1.0 if goals[named] == "maximize" else -1.0)
+        return self.sign if metric is None else (1.0 if goals[metric] == "maximize" else -1.0)
 
     @property
     def stopping_rule(self) -> Rule | None:

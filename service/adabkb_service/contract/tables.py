@@ -69,7 +69,7 @@ def table_of(pieces: Pieces) -> Table:
     if known is not None:
         return known
     if pieces.changes:
-        found = _changed(table_of(Pieces(pieces.table, pieces.changes[:-1])), pieces.changes[-1], pieces.digest)
+        found = _with_change(table_of(Pieces(pieces.table, pieces.changes[:-1])), pieces.changes[-1], pieces.digest)
     else:
         parsed = _read(pieces.table)
         found = table(list(parsed.lines), parsed.columns, parsed.numbers, digest=pieces.digest)
@@ -111,7 +111,7 @@ def with_changes(
 
 
 def are_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether the tables of two stored parameters have rows with the same names, and the same withdrawn rows."""
+    """Return whether the tables of two stored parameters have rows with the same names, and the same withdrawn rows."""
     first, second = (table_of(pieces_of(each["digest"])) for each in (one, other))
     return first.names == second.names and np.array_equal(first.is_offered, second.is_offered)
 
@@ -120,8 +120,8 @@ def in_brief(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Return the payload of an event ``created`` or ``edited`` with long tables shortened."""
     found = dict(payload)
     if "definition" in found:
-        given = found["definition"]
-        found["definition"] = {**given, "parameters": [_cut(each, "table") for each in given["parameters"]]}
+        definition = found["definition"]
+        found["definition"] = {**definition, "parameters": [_cut(each, "table") for each in definition["parameters"]]}
     if "parameters" in found:
         found["parameters"] = [_cut(each, "table") for each in found["parameters"]]
     if "catalogues" in found:
@@ -154,7 +154,7 @@ def _with_digest(parameter: Mapping[str, Any], pieces: Pieces) -> dict[str, Any]
     }
 
 
-def _changed(before: Table, change: Mapping[str, Any], digest: str) -> Table:
+def _with_change(before: Table, change: Mapping[str, Any], digest: str) -> Table:
     """Return a table after a change."""
     names, numbers = list(before.names), before.numbers
     if "add" in change:
@@ -162,8 +162,8 @@ def _changed(before: Table, change: Mapping[str, Any], digest: str) -> Table:
         if added.columns != list(before.columns):
             raise _error(
                 added.header_line,
-                f"has the columns {_listed(added.columns)}, but the table has {_listed(before.columns)}; give the same "
-                "columns",
+                f"has the columns {_list_names(added.columns)}, but the table has {_list_names(before.columns)}; "
+                "give the same columns",
             )
         for name, line in added.lines.items():
             if name in before.numbered:
@@ -190,19 +190,19 @@ def _read(text: str) -> _Parsed:
     lines = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
     names: dict[str, int] = {}
     numbers: list[list[float]] = []
-    head: list[str] | None = None
+    header: list[str] | None = None
     header_line = 0
     try:
         for cells in lines:
             if not any(cell.strip() for cell in cells):
                 continue
-            if head is None:
+            if header is None:
                 header_line = lines.line_num
-                head = _checked_head([cell.strip() for cell in cells], header_line)
+                header = _checked_header([cell.strip() for cell in cells], header_line)
                 continue
-            if len(cells) != len(head) + 1:
+            if len(cells) != len(header) + 1:
                 raise _error(
-                    lines.line_num, f"has {len(cells)} cells, but the header has {len(head) + 1}; give one per column"
+                    lines.line_num, f"has {len(cells)} cells, but the header has {len(header) + 1}; give one per column"
                 )
             name = cells[0].strip()
             if not name or len(name) > MAX_ROW_NAME_LENGTH:
@@ -212,42 +212,42 @@ def _read(text: str) -> _Parsed:
             if name in names:
                 raise _error(lines.line_num, f"names {name!r}, as does line {names[name]}; give each row once")
             names[name] = lines.line_num
-            _check_size(len(names), len(head))
+            _check_size(len(names), len(header))
             values = cells[1:] if separator == "," else [cell.replace(",", ".") for cell in cells[1:]]
-            numbers.append(_numbers(values, head, lines.line_num))
+            numbers.append(_numbers(values, header, lines.line_num))
     except csv.Error as error:
         raise _error(lines.line_num, f"is not valid CSV ({error}); quote cells that contain commas or quotes") from None
-    if head is None or not names:
+    if header is None or not names:
         raise PydanticCustomError("table", "has no rows; give a header and a line per row")
-    return _Parsed(head, header_line, names, np.array(numbers, dtype=np.float64).reshape(len(names), len(head)))
+    return _Parsed(header, header_line, names, np.array(numbers, dtype=np.float64).reshape(len(names), len(header)))
 
 
-def _checked_head(cells: list[str], line: int) -> list[str]:
-    head = cells[1:]
-    if not head:
+def _checked_header(cells: list[str], line: int) -> list[str]:
+    header = cells[1:]
+    if not header:
         raise _error(
             line, "has only one column; add columns of numbers that describe the rows, or use a categorical parameter"
         )
-    if len(head) > MAX_COLUMNS:
-        raise _error(line, f"has {len(head)} columns of numbers; give {MAX_COLUMNS} at most")
-    for number, each in enumerate(head, 2):
+    if len(header) > MAX_COLUMNS:
+        raise _error(line, f"has {len(header)} columns of numbers; give {MAX_COLUMNS} at most")
+    for number, each in enumerate(header, 2):
         if not each or len(each) > MAX_COLUMN_NAME_LENGTH:
             raise _error(line, f"has no name of 1 to {MAX_COLUMN_NAME_LENGTH} characters for column {number}")
-        if (first := head.index(each) + 2) < number:
+        if (first := header.index(each) + 2) < number:
             raise _error(
                 line, f"has the name {brief(each)!r} for columns {first} and {number}; give each a different name"
             )
-    return head
+    return header
 
 
-def _numbers(cells: Sequence[str], head: Sequence[str], line: int) -> list[float]:
+def _numbers(cells: Sequence[str], header: Sequence[str], line: int) -> list[float]:
     try:
         found = [float(cell) for cell in cells]
         if all(map(math.isfinite, found)):
             return found
     except ValueError:
         pass
-    column, cell = next((c, cell) for c, cell in zip(head, cells, strict=True) if not _is_finite(cell))
+    column, cell = next((c, cell) for c, cell in zip(header, cells, strict=True) if not _is_finite(cell))
     raise _error(
         line,
         f"has {brief(cell)!r} in column {brief(column)!r}; give a finite number, or leave out the row or the column",
@@ -272,5 +272,5 @@ def _error(line: int, what: str) -> PydanticCustomError:
     return PydanticCustomError("table", "{what}", {"what": f"line {line} {what}"})
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return ", ".join(map(brief, names[:5])) + (", ..." if len(names) > 5 else "")

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.algorithms import AutoProfile
-from adabkb_service.contract.error_limits import SPARING
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.parameters import MAX_PARAMETERS, Body, Name, Number, StudyId
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.engine.older import Older
@@ -30,13 +30,13 @@ OlderStudies = Annotated[
         description="older studies whose results the model also uses, as far as they agree with the new ones",
     ),
     ABSENT_BY_DEFAULT,
-    SPARING,
+    LIMIT_ERRORS,
 ]
 Position = Annotated[float, Field(ge=0, le=1)]
 
 
 class Snapshot(Sparse, Body):
-    """The copy of an older study: some of its points, in the space of the new study."""
+    """Some points and results of an older study, in the space of the new study."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -25,13 +25,13 @@ NOTIFICATIONS: tuple[Notification, ...] = (
 SCHEMES = ("http", "https")
 
 
-def _checked(url: str) -> str:
+def _check_url(url: str) -> str:
     try:
         parts = urlsplit(url)
-        is_sound = parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        is_sound = False
-    if not is_sound or not url.isascii() or not url.isprintable() or " " in url:
+        is_valid = False
+    if not is_valid or not url.isascii() or not url.isprintable() or " " in url:
         raise PydanticCustomError("url", "must be an address such as https://lab.example/hooks/7")
     if parts.username is not None or parts.password is not None:
         raise PydanticCustomError(
@@ -42,8 +42,8 @@ def _checked(url: str) -> str:
     return url
 
 
-Url = Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_checked)]
-Wanted = Annotated[
+Url = Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_check_url)]
+NotificationList = Annotated[
     list[Notification],
     Field(
         min_length=1,
@@ -58,7 +58,7 @@ class WebhookBody(Body):
     """A webhook to add."""
 
     url: Annotated[Url, Field(description="URL to which messages are sent by POST")]
-    notifications: Annotated[Wanted, Field(description="notifications to send; by default all")] = Field(
+    notifications: Annotated[NotificationList, Field(description="notifications to send; by default all")] = Field(
         default_factory=lambda: list(NOTIFICATIONS)
     )
 
@@ -67,7 +67,7 @@ class WebhookChangeBody(Changes):
     """Changes to a webhook. Absent fields keep their values."""
 
     url: NotNull[Url] = None
-    notifications: NotNull[Wanted] = None
+    notifications: NotNull[NotificationList] = None
     is_on: Annotated[
         NotNull[bool], Field(description="true turns it on and sends the messages missed while it was off")
     ] = None

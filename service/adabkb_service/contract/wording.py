@@ -17,7 +17,7 @@ BOUNDS = {"ge": "at least", "gt": "greater than", "le": "at most", "lt": "less t
 
 
 def _tags(union: Any, field: str) -> str:
-    """The values of the field that discriminates the types of a union."""
+    """Return the values of the field that discriminates the types of a union."""
     return ", ".join(get_args(kind.model_fields[field].annotation)[0] for kind in get_args(get_args(union)[0]))
 
 

@@ -16,7 +16,7 @@ from adabkb_service.study.changes import Changes
 from adabkb_service.study.scheduler import Scheduler
 
 
-class Running(Protocol):
+class RunningService(Protocol):
     """The parts of a running service that the collectors measure."""
 
     database: Database
@@ -34,7 +34,7 @@ class Running(Protocol):
 class ServiceCollector(Collector):
     """Metrics of a running service."""
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: RunningService) -> None:
         self._running = running
 
     def describe(self) -> Iterator[Metric]:
@@ -76,8 +76,8 @@ def _processes(pids: list[int]) -> Iterator[Metric]:
     """Yield prometheus_client's process metrics for each model process."""
     families: dict[str, Metric] = {}
     for number, pid in enumerate(pids):
-        for one in ProcessCollector("adabkb_model", pid=partial(str, pid), registry=None).collect():
-            family = families.setdefault(one.name, Metric(one.name, one.documentation, one.type))
-            for sample in one.samples:
+        for each in ProcessCollector("adabkb_model", pid=partial(str, pid), registry=None).collect():
+            family = families.setdefault(each.name, Metric(each.name, each.documentation, each.type))
+            for sample in each.samples:
                 family.add_sample(sample.name, {"process": str(number)}, sample.value)
     yield from families.values()

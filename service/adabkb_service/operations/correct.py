@@ -47,8 +47,10 @@ def correct(
         Invalid: the study does not have such a metric, a number is far beyond its natural bounds, or the attributes
             are too many, too large, or those of a trial.
     """
-    counts = bool(changes.keys() - {"attributes"})
-    return Request(study_id, Corrected, partial(_correct, seq, changes, reason, was), key, invalidates_decisions=counts)
+    affects_model = bool(changes.keys() - {"attributes"})
+    return Request(
+        study_id, Corrected, partial(_correct, seq, changes, reason, was), key, invalidates_decisions=affects_model
+    )
 
 
 def _correct(
@@ -96,8 +98,8 @@ def annotate_result(draft: Draft, was: ObservationRow, changes: dict[str, Any]) 
 
 
 def record_change(draft: Draft, was: ObservationRow, changes: dict[str, Any], reason: str | None = None) -> None:
-    """Record new values of an observation's columns: as a correction, or as a measurement if they only add numbers that
-    the observation lacked."""
+    """Record new values of an observation's columns: in an event ``measured`` if they only add numbers that the
+    observation lacked, otherwise in an event ``corrected``."""
     absent = _absent(metrics_of(draft.study.definition))
     before = {name: getattr(was, name) for name in CORRECTABLE if name not in absent}
     after = {**before, **changes}

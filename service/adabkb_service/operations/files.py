@@ -27,7 +27,7 @@ MOST = 100
 """The maximum number of files per trial, and per result without a trial."""
 MAX_NAME_LENGTH = 200
 MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,40}/[a-z0-9][a-z0-9!#$&^_.+-]{0,50}")
-UNKNOWN = "application/octet-stream"
+UNKNOWN_TYPE = "application/octet-stream"
 IMAGES = {
     "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
     "image/jpeg": re.compile(rb"\xff\xd8\xff"),
@@ -71,19 +71,19 @@ def add(
     """
     _check(name, content, limits)
     kind = media_type.partition(";")[0].strip().lower()
-    kind = kind if MEDIA_TYPE.fullmatch(kind) else UNKNOWN
+    kind = kind if MEDIA_TYPE.fullmatch(kind) else UNKNOWN_TYPE
     digest = hashlib.sha256(content).hexdigest()
 
     def attempt() -> tuple[File, bool]:
         with service.database.writing() as connection:
             study = studies.get(connection, study_id)
             _check_holder(connection, study_id, holder)
-            there = files.page(connection, study_id, 0, of=holder)
-            for row in there:
+            existing = files.page(connection, study_id, 0, of=holder)
+            for row in existing:
                 if (row.name, row.digest) == (name, digest):
-                    return _shown(row), False
+                    return _view(row), False
             last, size = files.total(connection, study_id)
-            _check_room(len(there), size + len(content), limits)
+            _check_room(len(existing), size + len(content), limits)
             check_more_bytes(connection, caller.user, caller.quotas, len(content))
             if not studies.commit_if_unchanged(connection, study):  # so that a study cannot be deleted meanwhile
                 raise Contention(f"Study {study_id!r} changed meanwhile; try again.")
@@ -92,7 +92,7 @@ def add(
                 study_id, last + 1, holder.trial, holder.observation, name, kind, len(content), digest, caller.user, now
             )
             files.add(connection, row, content)
-            return _shown(row), True
+            return _view(row), True
 
     return repeating(service.timeouts.contention)(attempt)
 
@@ -105,8 +105,8 @@ def page(service: Service, study_id: str, holder: Holder, after: int, limit: int
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
-        _found_holder(connection, study_id, holder)
-        return [_shown(row) for row in files.page(connection, study_id, after, limit, of=holder)]
+        _holder_row(connection, study_id, holder)
+        return [_view(row) for row in files.page(connection, study_id, after, limit, of=holder)]
 
 
 def read(service: Service, study_id: str, holder: Holder, number: int) -> tuple[File, bytes]:
@@ -117,8 +117,8 @@ def read(service: Service, study_id: str, holder: Holder, number: int) -> tuple[
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
-        row = _found(connection, study_id, holder, number)
-        return _shown(row), files.content(connection, study_id, number)
+        row = _file_row(connection, study_id, holder, number)
+        return _view(row), files.content(connection, study_id, number)
 
 
 def remove(service: Service, study_id: str, holder: Holder, number: int) -> None:
@@ -129,7 +129,7 @@ def remove(service: Service, study_id: str, holder: Holder, number: int) -> None
     """
     with service.database.writing() as connection:
         studies.get(connection, study_id)
-        _found(connection, study_id, holder, number)
+        _file_row(connection, study_id, holder, number)
         files.remove(connection, study_id, number)
 
 
@@ -139,20 +139,20 @@ def image_type(content: bytes) -> str | None:
     return next((kind for kind, beginning in IMAGES.items() if beginning.match(content)), None)
 
 
-def _found_holder(connection: Connection, study_id: str, holder: Holder) -> TrialRow | ObservationRow:
+def _holder_row(connection: Connection, study_id: str, holder: Holder) -> TrialRow | ObservationRow:
     if holder.observation is not None:
         return observations.get(connection, study_id, holder.observation)
     return trials.get(connection, study_id, holder.trial or 0)
 
 
 def _check_holder(connection: Connection, study_id: str, holder: Holder) -> None:
-    found = _found_holder(connection, study_id, holder)
+    found = _holder_row(connection, study_id, holder)
     if isinstance(found, ObservationRow) and found.trial is not None:
-        detail = f"is for result {found.seq}, which is the result of trial {found.trial}; attach it to that trial"
+        detail = f"is for result {found.seq}, which belongs to trial {found.trial}; attach it to that trial"
         raise Invalid([FieldError("", detail, "result_of_trial")])
 
 
-def _found(connection: Connection, study_id: str, holder: Holder, number: int) -> FileRow:
+def _file_row(connection: Connection, study_id: str, holder: Holder, number: int) -> FileRow:
     row = files.find(connection, study_id, holder, number)
     if row is None:
         raise FileNotFound(study_id, holder.trial, holder.observation, number)
@@ -160,8 +160,11 @@ def _found(connection: Connection, study_id: str, holder: Holder, number: int) -
 
 
 def _check(name: str, content: bytes, limits: Limits) -> None:
-    is_odd = any(unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or sign in "/\\" for sign in name)
-    if not 0 < len(name) <= MAX_NAME_LENGTH or is_odd or name.strip(" .") == "":
+    has_invalid_character = any(
+        unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or character in "/\\"
+        for character in name
+    )
+    if not 0 < len(name) <= MAX_NAME_LENGTH or has_invalid_character or name.strip(" .") == "":
         detail = f"must be a file name such as spectrum.csv: up to {MAX_NAME_LENGTH} characters, without a folder"
         raise Invalid([FieldError("?name", detail, "invalid_name")])
     if not content:
@@ -183,5 +186,5 @@ def _check_room(count: int, size: int, limits: Limits) -> None:
         raise Invalid([FieldError("", detail, "too_many_files")])
 
 
-def _shown(row: FileRow) -> File:
+def _view(row: FileRow) -> File:
     return File.model_validate({name: value for name, value in as_values(row).items() if name in File.model_fields})

@@ -11,18 +11,19 @@ from pydantic import BaseModel
 from adabkb_service.errors import FieldError, PreconditionFailed, json_pointer, shortened
 
 MERGED = frozenset({"metrics", "std_errors", "attributes"})
-"""The fields of which a request changes only the entries that it gets."""
+"""Fields of which a request changes only the entries that it contains."""
 MAX_SHOWN = 200
 """The maximum length of a present value in a message, in characters."""
 
 
 def check_former(what: str, view: BaseModel, was: Mapping[str, Any] | None) -> None:
-    """Check that fields still have their former values. Of merged fields and parameters, only the given entries count.
+    """Check that fields still have their former values. Of ``MERGED`` fields and ``parameters``, only the given entries
+    are compared.
 
     Args:
         what: the changed object, for the message.
-        view: its present state, as the API answers it.
-        was: the former values by the names of the fields; null for what was absent. None checks nothing.
+        view: its present state, as in responses of the API.
+        was: field -> former value; None if it was absent. If None or empty, nothing is checked.
 
     Raises:
         PreconditionFailed: a field has another value by now; each such field has one error.
@@ -31,19 +32,20 @@ def check_former(what: str, view: BaseModel, was: Mapping[str, Any] | None) -> N
         return
     now = view.model_dump(mode="json")
     errors = [
-        FieldError(json_pointer(*path), f"is {_shown(value)} by now", "changed") for path, value in _other(now, was)
+        FieldError(json_pointer(*path), f"is {_as_text(value)} by now", "changed") for path, value in _changes(now, was)
     ]
     if errors:
         raise PreconditionFailed(f"{what} has changed: {errors[0].pointer} {errors[0].detail}.", errors)
 
 
-def _other(now: Mapping[str, Any], was: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield the path and the present value of each field with another value."""
+def _changes(now: Mapping[str, Any], was: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield the path and the present value of each field that has changed."""
     for name, former in was.items():
         value = now.get(name)
         if name in MERGED and isinstance(former, Mapping):
             yield from (
-                ((name, *path), each) for path, each in _differing(value if isinstance(value, Mapping) else {}, former)
+                ((name, *path), each)
+                for path, each in _changed_entries(value if isinstance(value, Mapping) else {}, former)
             )
         elif name == "parameters" and isinstance(former, Sequence):
             present = {each["name"]: each for each in value or ()}
@@ -55,12 +57,12 @@ def _other(now: Mapping[str, Any], was: Mapping[str, Any]) -> Iterator[tuple[tup
             yield (name,), value
 
 
-def _differing(now: Mapping[str, Any], was: Mapping[str, Any]) -> Iterator[tuple[tuple[str], Any]]:
+def _changed_entries(now: Mapping[str, Any], was: Mapping[str, Any]) -> Iterator[tuple[tuple[str], Any]]:
     return (((name,), now.get(name)) for name, former in was.items() if not _same(now.get(name), former))
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two values are the same. Numbers are compared by value, since other languages write 1.0 as 1."""
+    """Return whether two values are the same. Numbers are compared by value, since other languages write 1.0 as 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, Mapping) and isinstance(other, Mapping):
@@ -71,9 +73,9 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _is_empty(value: Any) -> bool:
-    """Whether a value stands for an absent setting."""
+    """Return whether a value stands for an absent setting."""
     return value is None or value is False or value in ({}, [])
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return shortened(json.dumps(value, ensure_ascii=False), MAX_SHOWN)

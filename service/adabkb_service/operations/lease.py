@@ -34,11 +34,11 @@ def _renew(number: int, body: HeartbeatBody, draft: Draft, _: Points) -> Outcome
 
 
 def renew(draft: Draft, trial: TrialRow, lease_seconds: float | None) -> TrialRow:
-    """Renew the lease of a trial's current attempt. It then ends ``lease_seconds`` from now or, if None, after the same
-    length as before.
+    """Renew the lease of a trial's current attempt. It then lasts ``lease_seconds`` from now; if None, as long as
+    before. The maximum run time limits its end.
 
     Raises:
-        LeaseLost: the trial is not leased, or the attempt has exceeded the maximum run time.
+        LeaseLost: the trial has no lease to renew, or the attempt has exceeded the maximum run time.
     """
     if trial.state not in ("active", "expired"):
         raise LeaseLost(f"Trial {trial.number} is {trial.state}.")
@@ -109,9 +109,8 @@ def retry(study_id: str, number: int, body: RetryBody, key: Key | None = None) -
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
         TrialFinished: the trial is completed or was stopped, its point is outside the edited space or between the steps
             of a parameter, or it was withdrawn and its place on a plate is taken.
-        StudyComplete: the study has converged, and issues no more trials; or the budget is used up, and the
-            trial did not count towards it, since it was withdrawn or is a failure that was reported without
-            a trial.
+        StudyComplete: the study has converged; or its budget is used up, and the trial does not count towards it
+            (a withdrawn trial, or a failure that was reported without a trial).
     """
     return Request(study_id, TrialAnswer, partial(_retry, number, body), key, invalidates_decisions=True)
 
@@ -128,9 +127,9 @@ def _retry(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[Tri
         raise StudyComplete(f"Study {draft.study.id!r} takes no further trials (converged).")
     is_over = trial.state in ("failed", "withdrawn")
     if is_over:
-        _check_can_be_chosen(draft, trial)
-    is_uncounted = trial.state == "withdrawn" or (trial.state == "failed" and trial.origin == "own")
-    if is_uncounted and not _has_room_in_budget(draft, trial):
+        _check_point(draft, trial)
+    is_outside_budget = trial.state == "withdrawn" or (trial.state == "failed" and trial.origin == "own")
+    if is_outside_budget and not _fits_budget(draft, trial):
         raise StudyComplete(f"The budget of study {draft.study.id!r} is used up; increase it to retry trial {number}.")
     if trial.state == "withdrawn" and not has_place_for(draft, trial):
         raise TrialFinished(
@@ -142,16 +141,16 @@ def _retry(number: int, body: RetryBody, draft: Draft, _: Points) -> Outcome[Tri
     return _answer(draft, draft.trial(number))
 
 
-def _has_room_in_budget(draft: Draft, trial: TrialRow) -> bool:
-    """Return whether a trial that does not count towards the budget may count again. Under a budget of plates, it may
-    if its plate still has other trials, and therefore counts already, or if another plate may be begun."""
+def _fits_budget(draft: Draft, trial: TrialRow) -> bool:
+    """Return whether the budget allows a trial that does not count towards it. A budget of plates allows it if another
+    plate may be begun, or if its plate has other trials and therefore counts already."""
     study = draft.study
     if study.plates_left is not None and trial.plate is not None:
         return study.plates_left > 0 or draft.trials_on_plate(trial.plate) > 0
     return study.budget_left is None or study.budget_left > 0
 
 
-def _check_can_be_chosen(draft: Draft, trial: TrialRow) -> None:
+def _check_point(draft: Draft, trial: TrialRow) -> None:
     """Check that a trial's point is still in the space, and on the steps of its parameters."""
     present = draft.space.present(trial.parameters)
     between = [] if present is None else draft.space.between_steps(present)

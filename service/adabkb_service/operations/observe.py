@@ -14,7 +14,7 @@ from adabkb_service.contract.answers import BatchItem, Observed, ObservedBatch, 
 from adabkb_service.contract.requests import BatchBody, ObserveBody
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import MAX_BATCH_ERRORS, AdaBKBError
-from adabkb_service.operations.record import Recorded, record
+from adabkb_service.operations.record import RecordedResult, record
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Disposition, Key, Outcome, Points, Request
@@ -73,7 +73,7 @@ def _observe_batch(body: BatchBody, describe: Describe, draft: Draft, _: Points)
 
 
 def _items(body: BatchBody, describe: Describe, draft: Draft) -> tuple[list[BatchItem], list[Disposition]]:
-    items, dispositions, spare = list[BatchItem](), list[Disposition](), MAX_BATCH_ERRORS
+    items, dispositions, errors_left = list[BatchItem](), list[Disposition](), MAX_BATCH_ERRORS
     for result in body.items:
         try:
             recorded = record(draft, result)
@@ -81,9 +81,9 @@ def _items(body: BatchBody, describe: Describe, draft: Draft) -> tuple[list[Batc
             dispositions.append(recorded.disposition)
         except AdaBKBError as refusal:
             described = describe(refusal)
-            listed = described.errors[: 1 + spare]
+            listed = described.errors[: 1 + errors_left]
             items.append(described.model_copy(update={"errors": listed}))
-            spare -= max(len(listed) - 1, 0)
+            errors_left -= max(len(listed) - 1, 0)
     return items, dispositions
 
 
@@ -92,7 +92,7 @@ def _batch_answer(items: list[BatchItem], summary: StudySummary, body: BatchBody
     return ObservedBatch(items=shown, dry_run=body.dry_run, study=summary)
 
 
-def _item(draft: Draft, recorded: Recorded) -> BatchItem:
+def _item(draft: Draft, recorded: RecordedResult) -> BatchItem:
     trial, row = recorded.trial, recorded.observation
     definition = definition_of(draft.study.definition)
     return BatchItem(

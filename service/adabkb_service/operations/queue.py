@@ -116,8 +116,9 @@ def add_trial(
     is_first: bool = True,
     is_own: bool = False,
 ) -> TrialRow:
-    """Add a queued trial at a checked point, on a plate if one is named, and return it. With ``is_own``, it is
-    a failure that was reported without a trial."""
+    """Add a queued trial at a checked point, and return it. With ``which``, it is on the open plate or on a new one,
+    which the first trial of a request (``is_first``) begins. With ``is_own``, it is a failure that was reported
+    without a trial."""
     study = draft.study
     number, plate = study.trials + 1, None
     if which is not None:

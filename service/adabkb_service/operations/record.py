@@ -32,12 +32,12 @@ from adabkb_service.study.request import Disposition
 
 Numbers = dict[str | None, tuple[float, float | None]]
 """Name of a metric -> value and standard error. The key of the objective is None."""
-SHORTEST = 1e-3
+MIN_COST_SECONDS = 1e-3
 """The minimum cost of an attempt, in seconds, if its duration is the cost."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedResult:
     """The outcome of recording a result."""
 
     trial: TrialRow | None
@@ -45,7 +45,7 @@ class Recorded:
     disposition: Disposition = "stored"
 
 
-def record(draft: Draft, result: ObserveBody) -> Recorded:
+def record(draft: Draft, result: ObserveBody) -> RecordedResult:
     """Record a result in a draft of the study. A refused result changes nothing.
 
     Raises:
@@ -67,17 +67,17 @@ def record(draft: Draft, result: ObserveBody) -> Recorded:
             return _record_value(draft, result)
 
 
-def _record_own_value(draft: Draft, result: PointValueBody) -> Recorded:
+def _record_own_value(draft: Draft, result: PointValueBody) -> RecordedResult:
     metrics = checked_metrics(metrics_of(draft.study.definition), result)
     parameters = feasible_point(draft.space, result.parameters, "/parameters", is_measured=True)
     if result.plate is not None:
         plates.check_result(draft, parameters, result.plate)
     stored = _observe(draft, None, None, parameters, result, metrics, result.plate)
     annotate_result(draft, stored, result.attributes)
-    return Recorded(None, draft.observation(stored.seq))
+    return RecordedResult(None, draft.observation(stored.seq))
 
 
-def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
+def _record_value(draft: Draft, result: TrialValueBody) -> RecordedResult:
     trial = draft.trial(result.trial)
     attempt = _attempt(trial, result.attempt)
     earlier = _earlier(draft, trial, attempt, is_given=result.attempt is not None)
@@ -106,10 +106,10 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
                 f"observation {earlier.seq}, and report the value with its parameters and without the trial."
             )
         if given.keys() <= known.keys():
-            return Recorded(trial, earlier, "repeated")
+            return RecordedResult(trial, earlier, "repeated")
         check_natural_bounds(definition_of(draft.study.definition).quantities, result.value, metrics.get("metrics", {}))
-        record_change(draft, earlier, _with_added(earlier, result, metrics))
-        return Recorded(draft.trial(trial.number), draft.observation(earlier.seq))
+        record_change(draft, earlier, _added_columns(earlier, result, metrics))
+        return RecordedResult(draft.trial(trial.number), draft.observation(earlier.seq))
     if trial.state == "failed" and trial.failed_attempt == attempt:
         raise ResultConflict(
             f"Attempt {attempt} of trial {trial.number} was reported as failed ({shortened(trial.reason or '', 100)}); "
@@ -117,7 +117,7 @@ def _record_value(draft: Draft, result: TrialValueBody) -> Recorded:
         )
     is_late = trial.state not in ("active", "queued") or attempt != trial.attempt
     observation = _observe(draft, trial.number, attempt, parameters, result, metrics, seconds=seconds)
-    return Recorded(draft.trial(trial.number), observation, "late" if is_late else "stored")
+    return RecordedResult(draft.trial(trial.number), observation, "late" if is_late else "stored")
 
 
 def _earlier(draft: Draft, trial: TrialRow, attempt: int, *, is_given: bool) -> ObservationRow | None:
@@ -126,17 +126,17 @@ def _earlier(draft: Draft, trial: TrialRow, attempt: int, *, is_given: bool) -> 
     if trial.state not in ("completed", "stopped"):  # a trial ends with its first result, of whichever attempt
         return None
     found = draft.observations_of(trial.number)
-    own = next((known for known in found if known.attempt == attempt), None)
-    if own is None and not is_given and found and _lacks_numbers(draft, found[0]):
+    own_result = next((known for known in found if known.attempt == attempt), None)
+    if own_result is None and not is_given and found and _lacks_numbers(draft, found[0]):
         return found[0]
-    return own
+    return own_result
 
 
 def _lacks_numbers(draft: Draft, result: ObservationRow) -> bool:
     return bool(missing(metrics_of(draft.study.definition), result.value, result.metrics))
 
 
-def _with_added(
+def _added_columns(
     earlier: ObservationRow, result: TrialValueBody, metrics: dict[str, dict[str, float]]
 ) -> dict[str, Any]:
     """Return the columns of a result that change when numbers are added to it, with their new values."""
@@ -175,15 +175,15 @@ def measured_cost(draft: Draft, seconds: float | None) -> float | None:
     duration is unknown."""
     if draft.study.definition.get("cost") != "measured" or seconds is None:
         return None
-    return max(seconds, SHORTEST)
+    return max(seconds, MIN_COST_SECONDS)
 
 
-def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
+def _record_failure(draft: Draft, failure: TrialFailureBody) -> RecordedResult:
     trial = draft.trial(failure.trial)
     attempt = _attempt(trial, failure.attempt)
     _check_not_stopped(trial)
     if trial.state == "failed":
-        return Recorded(trial, None, "repeated")
+        return RecordedResult(trial, None, "repeated")
     if trial.state == "completed":
         outcome = f"the value {trial.value}" if trial.value is not None else f"the metrics {shown(trial.metrics)}"
         raise TrialFinished(f"Trial {trial.number} is completed with {outcome}, so it cannot fail.")
@@ -195,10 +195,10 @@ def _record_failure(draft: Draft, failure: TrialFailureBody) -> Recorded:
     seconds = seconds_of(draft, trial, attempt, failure.seconds)
     payload = {"attempt": attempt, "reason": failure.reason, **({} if seconds is None else {"seconds": seconds})}
     draft.record("failed", payload, trial.number)
-    return Recorded(draft.trial(trial.number), None)
+    return RecordedResult(draft.trial(trial.number), None)
 
 
-def _record_own_failure(draft: Draft, failure: PointFailureBody) -> Recorded:
+def _record_own_failure(draft: Draft, failure: PointFailureBody) -> RecordedResult:
     """Record a failed evaluation at a point that the user chose. It is stored as a trial, since only trials fail. Like
     a result at such a point, it does not count towards the budget. It does not count towards ``failure_limit``
     either."""
@@ -206,7 +206,7 @@ def _record_own_failure(draft: Draft, failure: PointFailureBody) -> Recorded:
     point = feasible_point(draft.space, parameters, "/parameters", is_measured=True)
     trial = add_trial(draft, point, is_own=True)
     draft.record("failed", {"attempt": trial.attempt, "reason": failure.reason}, trial.number)
-    return Recorded(draft.trial(trial.number), None)
+    return RecordedResult(draft.trial(trial.number), None)
 
 
 def _attempt(trial: TrialRow, attempt: int | None) -> int:

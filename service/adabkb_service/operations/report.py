@@ -28,8 +28,8 @@ from adabkb_service.study.request import Key, Outcome, Points, Request
 
 Bodies = OneReportBody | ReportsBody
 
-NOT_TOLD = 'is not allowed: reports contain costs only in a study with "cost": "told"; leave it out'
-NEEDED = (
+COST_NOT_ALLOWED = 'is not allowed: reports contain costs only in a study with "cost": "told"; leave it out'
+COST_REQUIRED = (
     "is required: what the attempt has cost so far, because this report may stop the trial, and a stopped trial has no "
     "result that could give its cost"
 )
@@ -77,7 +77,8 @@ def _report(number: int, body: Bodies, draft: Draft, _: Points) -> Outcome[Repor
 
 
 def _new(draft: Draft, trial: TrialRow, body: Bodies) -> tuple[list[Report], dict[int, dict[str, Any]]]:
-    """Return the reports that are not stored yet, in order, and by step the values measured so far."""
+    """Return the reports that are not stored yet, in order, and the values in them of parameters that are measured
+    with the result: step -> name -> value."""
     given = reports_of(body)
     last = -1 if trial.curve is None else trial.curve["step"]
     known = curves.values(draft, trial.number, trial.attempt, [each.step for _, each in given if each.step <= last])
@@ -95,7 +96,7 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> tuple[list[Report], dic
         if detail := _cost_error(draft, each.cost):
             field_errors.append(FieldError(f"{pointer}/cost", detail, "cost"))
         try:
-            measured[each.step] = _measured(draft, trial, each, pointer)
+            measured[each.step] = _measured_values(draft, trial, each, pointer)
         except Invalid as error:
             field_errors += error.errors
         new.append(each)
@@ -108,7 +109,7 @@ def _new(draft: Draft, trial: TrialRow, body: Bodies) -> tuple[list[Report], dic
     return new, measured
 
 
-def _measured(draft: Draft, trial: TrialRow, given: Report, pointer: str) -> dict[str, Any]:
+def _measured_values(draft: Draft, trial: TrialRow, given: Report, pointer: str) -> dict[str, Any]:
     """Return the values in a report of the parameters that are measured with the result, by name.
 
     Raises:
@@ -136,15 +137,15 @@ def _cost_error(draft: Draft, cost: float | None) -> str | None:
     definition = definition_of(draft.study.definition)
     rule, is_reported = definition.stopping_rule, definition.cost == "told"
     if cost is not None and not is_reported:
-        return NOT_TOLD
+        return COST_NOT_ALLOWED
     if cost is None and is_reported and rule is not None and rule.compares:
-        return NEEDED
+        return COST_REQUIRED
     return None
 
 
 def _record(draft: Draft, trial: TrialRow, new: Sequence[Report], measured: Mapping[int, Mapping[str, Any]]) -> None:
     """Record the reports. Stop the trial if the study's early-stopping rule requires this after any of them.
-    ``measured`` are the values measured so far, by step."""
+    ``measured`` is as in ``_new``."""
     payload = {"attempt": trial.attempt, "reports": [[each.step, each.value] for each in new]}
     draft.record("reported", payload, trial.number)
     rule, curve = definition_of(draft.study.definition).stopping_rule, trial.curve

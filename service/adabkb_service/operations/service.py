@@ -232,12 +232,12 @@ def _answer(future: Future[tuple[StudyRow, Any]], study: StudyRow, reply: Reply)
     if isinstance(reply, Answered) and reply.error is None:
         future.set_result((study, reply.value))
     elif isinstance(reply, Answered):
-        future.set_exception(_explained(study, reply.error))
+        future.set_exception(_error_of(study, reply.error))
     else:
         future.set_exception(Unavailable(f"The model of study {study.id!r} has to be restored; try again."))
 
 
-def _explained(study: StudyRow, error: Exception | None) -> AdaBKBError:
+def _error_of(study: StudyRow, error: Exception | None) -> AdaBKBError:
     if isinstance(error, StudyNotFound):
         return error
     if isinstance(error, CannotFold):

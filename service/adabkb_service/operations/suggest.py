@@ -8,7 +8,7 @@ its points:
    It withdraws waiting trials that an edit of the space has excluded, and updates the study's state.
 2. ``_demand`` computes the number of new points: the request's count less the waiting trials, within the study's budget
    and limits; 0 if the study is paused or complete. If the request fixes parameters or has a context, only waiting
-   trials with these values count, and new points must have these values. Context parameters that are measured with the
+   trials with these values are issued, and new points must have them. Context parameters that are measured with the
    result are an exception: waiting trials may have any value, and new points have the assumed one
    (``operations/assumed.py``). In a study with plates, all trials of an answer are on one plate. This is the plate of
    the first waiting trial; if none waits, it is the last plate, or a new one if the last plate is full or has other
@@ -36,9 +36,9 @@ for the next request. With ``Prefer: wait``, ``api/long_poll.py`` repeats the re
 trial. An answer with quasi-random points is marked as ``degraded``, and so is each answer while the study's model has
 failed.
 
-After a crash before the commit, there is no new trial and no answer, but an earlier batch, in which the request was
-parked, may have stored the changes of step 1. After a crash that follows the commit, trials and answer are stored, and
-a client that repeats the request with its key gets the stored answer, even if the leases in it have expired meanwhile.
+After a crash before the commit, there is no new trial and no answer. An earlier batch, in which the request was parked,
+may have stored the changes of step 1. After a crash that follows the commit, trials and answer are stored. A client
+that repeats the request with its key gets the stored answer, even if the leases in it have expired meanwhile.
 Without a key, the repeated request gets other trials while the leases of the first ones last. When these have expired,
 the first ones wait and may be issued again, or fail after the maximum number of attempts.
 
@@ -106,7 +106,7 @@ def suggest(
         body: the body of the request.
         key: the idempotency key of the request.
         has_left: returns whether the client has disconnected. If it has, the request is refused. The API observes the
-        client only if the request is without ``fallback``.
+            client only if the request is without ``fallback``.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -146,7 +146,7 @@ def _demand(body: SuggestBody, draft: Draft) -> PointDemand:
     study, within = draft.study, _slice(body, draft)
     fixed = None if within is None else dict(within.fixed)
     if not _has_plates(study):
-        waiting = study.waiting if within is None else len(draft.waiting(body.most, _known(within, study)))
+        waiting = study.waiting if within is None else len(draft.waiting(body.most, _without_measured(within, study)))
         count = max(min(body.most - waiting, lifecycle.room_for_points(study)), 0)
         return PointDemand(count, Restriction(fixed), body.fallback)
     trials, plate = _waiting(body, draft, within), _plate(body, draft, fixed)
@@ -161,14 +161,14 @@ def _has_plates(study: StudyRow) -> bool:
     return definition_of(study.definition).plates is not None
 
 
-def _measured(study: StudyRow) -> list[str]:
+def _measured_names(study: StudyRow) -> list[str]:
     """Return the names of the context parameters that are measured with the result."""
     return measured_of(definition_of(study.definition).parameters)
 
 
-def _known(within: Slice | None, study: StudyRow) -> Slice | None:
+def _without_measured(within: Slice | None, study: StudyRow) -> Slice | None:
     """Return the slice without the values that are measured with the result. Waiting trials may have any of them."""
-    measured = _measured(study)
+    measured = _measured_names(study)
     if within is None or not measured:
         return within
     return Slice(within.space, {name: value for name, value in within.fixed.items() if name not in measured})
@@ -184,7 +184,7 @@ def _waiting(body: SuggestBody, draft: Draft, within: Slice | None) -> list[Tria
     none if the request begins a plate with new points."""
     if body.plate == "new" and plates.can_begin(draft.study) and lifecycle.room_for_points(draft.study):
         return []
-    found = draft.waiting(body.most, _known(within, draft.study))
+    found = draft.waiting(body.most, _without_measured(within, draft.study))
     return plates.of_one_plate(found) if _has_plates(draft.study) else found
 
 
@@ -200,7 +200,7 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
     space, fixed = draft.space, body.fixed or {}
     if body.plate is not None and not _has_plates(draft.study):
         raise Invalid([FieldError("/plate", NO_PLATES, "no_plates")])
-    measured = _measured(draft.study)
+    measured = _measured_names(draft.study)
     context = checked_context(space, body.context or {}, "/context", optional=measured)
     context |= assumed(draft, [name for name in measured if name not in context])
     check_not_context(space, fixed, "/fixed")
@@ -209,7 +209,7 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
     check_offered(space, values, "/fixed")
     if not values:
         return None
-    if not definition_of(draft.study.definition).algorithm.takes_slices:
+    if not definition_of(draft.study.definition).algorithm.supports_slices:
         raise Invalid([FieldError("/fixed", CANNOT_FIX, "fixed_not_supported")])
     within = Slice(space, {axis.name: values[axis.name] for axis in space.axes if axis.name in values})
     check_slice(within, "/fixed" if fixed else "/context")
@@ -278,7 +278,7 @@ def _answer(
     summary = lifecycle.summary(study)
     reason: NoTrialReason | None = None
     if len(rows) < body.most:
-        is_sliced = body.fixed or body.context or _measured(study)
+        is_sliced = body.fixed or body.context or _measured_names(study)
         reason = summary.reason or ("fixed_exhausted" if is_sliced else None)
         if is_over_budget and summary.reason is None:
             reason = "no_plate_left"

@@ -1,4 +1,4 @@
-"""Undo the import of a table in one transaction: its results no longer count, and its failures are withdrawn."""
+"""Undo the import of a table in one transaction: exclude its results, and withdraw its failures."""
 
 from __future__ import annotations
 

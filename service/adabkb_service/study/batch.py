@@ -156,16 +156,16 @@ class Batch:
             self.draft.record("model_recovered", {})
 
     def _is_almost_up_to_date(self, pending: PendingRequest) -> bool:
-        """Whether the model has not folded all events yet, but may do so before the deadline of a request."""
+        """Return whether the model has not folded all events yet, but may do so before the deadline of a request."""
         return not self._link.is_up_to_date() and self._may_wait(pending)
 
     def _may_wait(self, pending: PendingRequest) -> bool:
-        """Whether a useful reply of the model may arrive before the deadline of a request."""
+        """Return whether a useful reply of the model may arrive before the deadline of a request."""
         return self._link.is_worth_waiting_for() and time.monotonic() < deadline(pending, self._link)
 
     def _points(self, demand: PointDemand, pending: PendingRequest) -> list[Proposal] | None:
-        """Points to issue, or None if the request must wait for the model. Points that the model did not decide on in
-        time are drawn quasi-randomly.
+        """Return points to issue, or None if the request must wait for the model. Points that the model did not decide
+        on in time are drawn quasi-randomly.
 
         Raises:
             ModelBusy: the model has not failed, but did not answer in time, and the request accepts no quasi-random
@@ -217,8 +217,10 @@ class Batch:
         self._remove_issued(points)
         if request.key is None:
             return outcome
-        may_be_known = draft.changes == changes or not outcome.is_stored  # a request may end the study and get no trial
-        if may_be_known and (known := stored_answer(draft.connection, request.key, request.answer)):
+        may_be_stored = (
+            draft.changes == changes or not outcome.is_stored
+        )  # a request may end the study and get no trial
+        if may_be_stored and (known := stored_answer(draft.connection, request.key, request.answer)):
             return known
         if outcome.is_stored:  # the database refuses a second answer for the key
             draft.store_answer(key_row(request.key, draft.study.id, outcome, draft.now))
@@ -250,7 +252,7 @@ class Batch:
             self.prefetched.remove_issued(from_model, seq if from_model == len(points) else UNUSABLE)
 
     def _stored_answer_or(self, request: Request[Any], refusal: AdaBKBError) -> Any:
-        """The stored answer if the request repeats one that succeeded, else the refusal."""
+        """Return the stored answer if the request repeats one that succeeded, else the refusal."""
         try:
             return stored_answer(self.draft.connection, request.key, request.answer) or refusal
         except AdaBKBError as error:
@@ -258,18 +260,18 @@ class Batch:
 
 
 def _from_model(points: list[Proposal]) -> int:
-    """The number of points that the model decided on."""
+    """Return the number of points that the model decided on."""
     return sum(point.origin == "policy" for point in points)
 
 
 def _is_new(event: EventRow) -> bool:
-    """Whether an event adds a trial or a result without a trial."""
+    """Return whether an event adds a trial or a result without a trial."""
     return event.kind in ("suggested", "queued") or (event.kind == "observed" and event.trial is None)
 
 
 def deadline(pending: PendingRequest, link: ModelLink) -> float:
-    """Deadline of a parked request, by ``time.monotonic``. It is infinite for a suggestion while the engine is
-    loading."""
+    """Return the deadline of a parked request, by ``time.monotonic``. It is infinite for a suggestion while the engine
+    is loading."""
     if pending.request.waits_for_latest_results:
         return pending.queued_at + link.timeouts.follow
     return max(pending.queued_at, link.loaded_at) + link.timeouts.suggestion

@@ -17,7 +17,7 @@ Changed = Mapping[int, ObservationRow]
 
 
 def counting(study: StudyRow) -> Callable[[ObservationRow], bool]:
-    """A predicate for the observations that count: not excluded, and inside the current space."""
+    """Return a predicate for the observations that count: not excluded, and inside the current space."""
     if not is_edited(study.definition):
         return lambda row: not row.excluded
     space = definition_of(study.definition).space()
@@ -25,8 +25,8 @@ def counting(study: StudyRow) -> Callable[[ObservationRow], bool]:
 
 
 def best_of(study: StudyRow, rows: Iterable[ObservationRow]) -> ObservationRow | None:
-    """The best of the observations that count and can be compared (``decided``); in a tie, the earliest. None if there
-    is none, and in a study with several objectives."""
+    """Return the best of the observations that count and can be compared (``decided``); in a tie, the earliest. None if
+    there is none, and in a study with several objectives."""
     if has_several_objectives(study):
         return None
     return max(
@@ -37,13 +37,13 @@ def best_of(study: StudyRow, rows: Iterable[ObservationRow]) -> ObservationRow |
 
 
 def decided(study: StudyRow) -> Callable[[ObservationRow], bool]:
-    """A predicate for the observations that can be compared: they have a value, and each metric with bounds."""
+    """Return a predicate for the observations that can be compared: they have a value, and each metric with bounds."""
     metrics = metrics_of(study.definition)
     return lambda row: is_decided(metrics, row.value, row.metrics)
 
 
 def as_best(study: StudyRow, row: ObservationRow | None) -> dict[str, Any] | None:
-    """An observation in the form of the column ``studies.best``; None without an observation."""
+    """Return an observation as stored in the column ``studies.best``; None without an observation."""
     if row is None:
         return None
     point = row.parameters
@@ -57,25 +57,25 @@ def as_best(study: StudyRow, row: ObservationRow | None) -> dict[str, Any] | Non
 
 
 def rank(study: StudyRow, value: float | None, metrics: Metrics | None) -> tuple[float, float]:
-    """A sort key, larger for the better of two results (Deb 2000). Results that satisfy the outcome constraints precede
-    those that violate them. Feasible results compare by value, infeasible ones by total violation."""
+    """Return a sort key, larger for the better of two results (Deb 2000). Results that satisfy the outcome constraints
+    precede those that violate them. Feasible results compare by value, infeasible ones by total violation."""
     violation = 0.0 if metrics is None else total_violation(metrics_of(study.definition), metrics)
     return -violation, merit(study, value)
 
 
 def has_several_objectives(study: StudyRow) -> bool:
-    """Whether the study has several objectives, so no single result is the best one."""
+    """Return whether the study has several objectives, so no single result is the best one."""
     return bool(study.definition.get("objectives"))
 
 
 def merit(study: StudyRow, value: float | None) -> float:
-    """The value, negated if the study minimizes."""
+    """Return the value, negated if the study minimizes."""
     assert value is not None, "the value is missing, although there is one objective"
     return value if study.definition["direction"] == "maximize" else -value
 
 
 def stored_best(connection: Connection, study: StudyRow, changed: Changed) -> ObservationRow | None:
-    """The best of a draft's observations that count, stored or changed; the first one in a tie. With outcome
+    """Return the best of a draft's observations that count, stored or changed; the first one in a tie. With outcome
     constraints or an edited space, no query can find the best one, so all observations are read."""
     if "outcome_constraints" in study.definition or is_edited(study.definition):
         return best_of(study, _every(connection, study, changed))
@@ -85,7 +85,7 @@ def stored_best(connection: Connection, study: StudyRow, changed: Changed) -> Ob
 
 
 def stored_counting_after(connection: Connection, study: StudyRow, changed: Changed, seq: int) -> int:
-    """How many of a draft's observations count and have a number larger than ``seq``."""
+    """Return how many of a draft's observations count and have a number larger than ``seq``."""
     if is_edited(study.definition):
         return sum(row.seq > seq for row in filter(counting(study), _every(connection, study, changed)))
     others = observations.counting_after(connection, study.id, seq, but=list(changed))

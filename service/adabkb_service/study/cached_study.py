@@ -22,7 +22,7 @@ class CachedStudy:
 
 
 def read_study(connection: Connection, study_id: str) -> CachedStudy:
-    """The study as stored now.
+    """Return the study as stored now.
 
     Raises:
         StudyNotFound: the study does not exist.

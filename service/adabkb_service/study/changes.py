@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class _Waiter:
-    """A request or stream that waits."""
+    """A request or stream that waits for a change of a study."""
 
     for_trial: bool
     woken: asyncio.Event = field(default_factory=asyncio.Event)
@@ -55,7 +55,7 @@ class Changes:
         self._seen: dict[str, int | None] = {}
         """Study with waiters -> the last event that its waiters were woken for; None if the study was deleted."""
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._looking: asyncio.Task[None] | None = None
+        self._poller: asyncio.Task[None] | None = None
         self._reads = False
         """Whether a query is in progress."""
 
@@ -79,7 +79,7 @@ class Changes:
         """
         if study_id in self._waiters and self._loop is not None:
             with suppress(RuntimeError):  # the server has stopped
-                self._loop.call_soon_threadsafe(self._changed, study_id, last_event, may_free)
+                self._loop.call_soon_threadsafe(self._on_change, study_id, last_event, may_free)
 
     @contextmanager
     def waiting(self, study_id: str, *, for_trial: bool = False) -> Iterator[asyncio.Event]:
@@ -93,8 +93,8 @@ class Changes:
         waiter, waiters = _Waiter(for_trial), self._waiters[study_id]
         waiters.append(waiter)
         self._loop = asyncio.get_running_loop()
-        if self._looking is None:
-            self._looking = asyncio.create_task(self._look())
+        if self._poller is None:
+            self._poller = asyncio.create_task(self._poll())
         try:
             yield waiter.woken
         finally:
@@ -107,12 +107,12 @@ class Changes:
 
     async def close(self) -> None:
         """Stop polling, after the query in progress."""
-        if self._looking is not None:
+        if self._poller is not None:
             if not self._reads:
-                self._looking.cancel()
-            await asyncio.wait([self._looking])
+                self._poller.cancel()
+            await asyncio.wait([self._poller])
 
-    def _changed(self, study_id: str, last_event: int | None, may_free: bool) -> None:
+    def _on_change(self, study_id: str, last_event: int | None, may_free: bool) -> None:
         if study_id not in self._waiters:
             return
         self._seen[study_id] = last_event
@@ -129,7 +129,7 @@ class Changes:
                 waiter.woken.set()
                 return
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         """Poll for commits of other servers while there are waiters."""
         try:
             while self._waiters and not self.is_closing:
@@ -144,7 +144,7 @@ class Changes:
                 for waiter in waiters:
                     waiter.woken.set()
         finally:
-            self._looking = None
+            self._poller = None
 
     async def _compare(self, studies: list[str]) -> None:
         self._reads = True
@@ -154,4 +154,4 @@ class Changes:
             self._reads = False
         for study_id in studies:
             if study_id not in self._seen or self._seen[study_id] != found.get(study_id):
-                self._changed(study_id, found.get(study_id), may_free=True)
+                self._on_change(study_id, found.get(study_id), may_free=True)

@@ -13,12 +13,12 @@ CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def utc_now() -> datetime:
-    """The current time in UTC, by this machine's clock."""
+    """Return the current time in UTC, by this machine's clock."""
     return datetime.now(UTC)
 
 
 def uptime() -> timedelta:
-    """Time since boot, including suspended time where the system counts it."""
+    """Return the time since boot, including suspended time where the system counts it."""
     return timedelta(seconds=time.clock_gettime(CLOCK))
 
 
@@ -47,8 +47,8 @@ class SteadyClock:
         self._correction: _Correction | None = None
 
     def __call__(self) -> datetime:
-        """The current time in UTC."""
-        correction, uptime = self._begun(), self._uptime()
+        """Return the current time in UTC."""
+        correction, uptime = self._current_correction(), self._uptime()
         return EPOCH + uptime + correction.offset_at(uptime)
 
     def follow(self) -> timedelta:
@@ -57,24 +57,24 @@ class SteadyClock:
         Returns:
             How far the source is ahead of this clock; negative if it is behind.
         """
-        correction, read, uptime = self._begun(), self._read(), self._uptime()
+        correction, read, uptime = self._current_correction(), self._read(), self._uptime()
         offset = correction.offset_at(uptime)
         ahead = read - offset
         self._correction = _Correction(uptime, offset, ahead if abs(ahead) > TOLERATED else timedelta(0))
         return ahead
 
-    def _begun(self) -> _Correction:
-        """The current correction; reads the source on first use."""
+    def _current_correction(self) -> _Correction:
+        """Return the current correction. Read the source on first use."""
         if self._correction is None:
             self._correction = _Correction(self._uptime(), self._read(), timedelta(0))
         return self._correction
 
     def _read(self) -> timedelta:
-        """The source's time at uptime 0, from the quickest of several readings."""
-        return min(self._timed() for _ in range(READINGS))[1]
+        """Return the source's time at uptime 0, from the quickest of several readings."""
+        return min(self._read_once() for _ in range(READINGS))[1]
 
-    def _timed(self) -> tuple[timedelta, timedelta]:
-        """Duration of a reading, and the source's time at uptime 0."""
+    def _read_once(self) -> tuple[timedelta, timedelta]:
+        """Return the duration of a reading, and the source's time at uptime 0."""
         asked = self._uptime()
         shown = self._source()
         answered = self._uptime()

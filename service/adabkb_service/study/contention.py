@@ -8,7 +8,8 @@ from adabkb_service.errors import Contention
 
 
 def repeating(seconds: float) -> Retrying:
-    """An object that calls a function, and repeats the call for up to ``seconds`` while it raises ``Contention``.
+    """Return an object that calls a function, and repeats the call for up to ``seconds`` while it raises
+    ``Contention``.
 
     Do not use it as a decorator: the decorated function would share its statistics among threads.
     """

@@ -18,41 +18,41 @@ from adabkb_service.study.draft import Draft
 
 
 def values(draft: Draft, trial: int, attempt: int, steps: Collection[int]) -> dict[int, float]:
-    """Step -> value that an attempt reported at this step; steps without a report are left out."""
+    """Return step -> value that an attempt reported at this step; steps without a report are left out."""
     stored = reports.values(draft.connection, draft.study.id, trial, attempt, steps) if steps else {}
     added = {row.step: row.value for row in draft.reports.values() if (row.trial, row.attempt) == (trial, attempt)}
     return stored | {step: value for step, value in added.items() if step in steps}
 
 
 def at_mark(draft: Draft, mark: int) -> dict[int, float]:
-    """Trial -> value at the mark, as reported by the last of its attempts that reached the mark."""
+    """Return trial -> value at the mark, as reported by the last of its attempts that reached the mark."""
     stored = reports.at_mark(draft.connection, draft.study.id, mark)
     return stored | {row.trial: row.value for row in draft.reports.values() if row.mark == mark}
 
 
 def comparable(draft: Draft, mark: int) -> dict[int, float]:
-    """Trial -> value at the mark, for the trials with which another trial is compared, and from which its final value
-    is predicted. In a study with an edited space or with bounds on metrics, these are only the trials that are inside
-    the space, have reports in their current attempt, and have no result that violates a bound."""
+    """Return trial -> value at the mark, for the trials with which another trial is compared, and from which its final
+    value is predicted. In a study with an edited space or with bounds on metrics, some trials are left out: those
+    outside the space, without reports in their current attempt, or with a result that violates a bound."""
     values, metrics = at_mark(draft, mark), metrics_of(draft.study.definition)
     if not is_edited(draft.study.definition) and not any(metric.is_bounded for metric in metrics):
         return values
     known = draft.reached(mark)
 
-    def counts(number: int) -> bool:
+    def is_comparable(number: int) -> bool:
         trial = known[number]
         if trial.curve is None:  # its current attempt has no reports yet
             return False
         is_feasible = not (trial.state == "completed" and total_violation(metrics, trial.metrics or {}))
         return is_feasible and draft.space.present(trial.parameters) is not None
 
-    return {number: value for number, value in values.items() if counts(number)}
+    return {number: value for number, value in values.items() if is_comparable(number)}
 
 
 def competitors(draft: Draft, mark: int, trial: TrialRow, values: Mapping[int, float]) -> list[float]:
-    """The values at a mark of the other trials that have the same plate and context as a trial. In a study without
-    plates and context, these are all other trials. Context that is measured with the result is not compared, since it
-    differs between almost all trials; its effect is a part of the noise of the values.
+    """Return the values at a mark of the other trials that have the same plate and context as a trial. In a study
+    without plates and context, these are all other trials. Context that is measured with the result is not compared,
+    since it differs between almost all trials; its effect is a part of the noise of the values.
 
     Args:
         draft: the draft of the study.
@@ -76,7 +76,7 @@ def competitors(draft: Draft, mark: int, trial: TrialRow, values: Mapping[int, f
 
 
 def estimate(draft: Draft, mark: int, value: float, values: Mapping[int, float], metric: str | None) -> Estimate:
-    """The expected final value of a trial that is stopped at a mark.
+    """Return the expected final value of a trial that is stopped at a mark.
 
     Args:
         draft: the draft of the study.
@@ -90,7 +90,7 @@ def estimate(draft: Draft, mark: int, value: float, values: Mapping[int, float],
 
 
 def _results_at(draft: Draft, mark: int, metric: str | None) -> dict[int, float]:
-    """Number -> value, or value of a metric, of the completed trials that have reached a mark."""
+    """Return number -> value, or value of a metric, of the completed trials that have reached a mark."""
     completed = {number: each for number, each in draft.reached(mark).items() if each.state == "completed"}
     found = {
         number: each.value if metric is None else (each.metrics or {}).get(metric) for number, each in completed.items()

@@ -124,34 +124,34 @@ class Draft:
     @contextmanager
     def undone_on_error(self) -> Iterator[None]:
         """Undo the block's changes if it raises an exception."""
-        take_back = self._savepoint()
+        undo = self._savepoint()
         try:
             yield
         except BaseException:
-            take_back()
+            undo()
             raise
 
     @contextmanager
     def undone(self) -> Iterator[None]:
         """Undo the block's changes."""
-        take_back = self._savepoint()
+        undo = self._savepoint()
         try:
             yield
         finally:
-            take_back()
+            undo()
 
     def _savepoint(self) -> Callable[[], None]:
-        """A function that undoes all later changes."""
+        """Return a function that undoes all later changes."""
         single = (self.study, self.model_event_seq, self.next_expiry, self.changes)
         several = (list(self.log), dict(self._trials), dict(self._observations), list(self._keys))
         reported = dict(self.reports)
 
-        def take_back() -> None:
+        def undo() -> None:
             self.study, self.model_event_seq, self.next_expiry, self.changes = single
             self.log, self._trials, self._observations, self._keys = several
             self.reports = reported
 
-        return take_back
+        return undo
 
     def record(self, kind: EventKind, payload: dict[str, Any], trial: int | None = None) -> None:
         """Add an event to the log and apply it."""
@@ -203,23 +203,23 @@ class Draft:
         self.changes += 1
 
     def overdue(self) -> list[TrialRow]:
-        """Active trials whose lease has expired, ordered by number."""
+        """Return the active trials whose lease has expired, ordered by number."""
         if not self.study.active or self.next_expiry is None or self.now <= self.next_expiry:
             return []
         stored = {row.number: row for row in trials.overdue(self.connection, self.study.id, self.now)}
         ends = [row.leased_until for row in self._trials.values() if row.state == "active" and row.leased_until]
         stored_end = trials.next_expiry(self.connection, self.study.id)
         self.next_expiry = min([*ends, *([] if stored_end is None else [stored_end])], default=None)
-        return [row for row in _merged(stored, self._trials) if _is_overdue(row, self.now)]
+        return [row for row in _merge(stored, self._trials) if _is_overdue(row, self.now)]
 
     def waiting(self, limit: int, within: Slice | None = None) -> list[TrialRow]:
-        """The first ``limit`` waiting trials, ordered by number. If ``within`` is given, only trials in this slice of
-        the space."""
+        """Return the first ``limit`` waiting trials, ordered by number. If ``within`` is given, only trials in this
+        slice of the space."""
         if not self.study.waiting:
             return []
         most = limit if within is None else self._before.study.waiting
         found = trials.waiting(self.connection, self.study.id, most + len(self._trials))
-        rows = _merged({row.number: row for row in found}, self._trials)
+        rows = _merge({row.number: row for row in found}, self._trials)
         wanted = (row for row in rows if within is None or within.agrees(self.space.present(row.parameters) or {}))
         return [row for row in wanted if row.state in trials.WAITING][:limit]
 
@@ -229,8 +229,8 @@ class Draft:
         return known or trials.get(self.connection, self.study.id, number)
 
     def reached(self, mark: int) -> dict[int, Reached]:
-        """Number -> trial, for all trials that have reached a mark of the early-stopping rule (a rung or a step), and
-        all that the draft has changed."""
+        """Return number -> trial, for all trials that have reached a mark of the early-stopping rule (a rung or a
+        step), and all that the draft has changed."""
         stored = {each.number: each for each in trials.reached(self.connection, self.study.id, mark)}
         changed = {
             number: Reached(*(getattr(row, name) for name in Reached._fields)) for number, row in self._trials.items()
@@ -256,19 +256,19 @@ class Draft:
         return [row for _, row in sorted((stored | changed).items())]
 
     def latest_observations(self, limit: int) -> list[ObservationRow]:
-        """The last ``limit`` results that are not excluded, latest first."""
+        """Return the last ``limit`` results that are not excluded, latest first."""
         stored = observations.latest(self.connection, self.study.id, limit, but=self._observations)
         changed = [row for row in self._observations.values() if not row.excluded]
         return sorted([*changed, *stored], key=lambda row: row.seq, reverse=True)[:limit]
 
     def trials_on_plate(self, plate: int) -> int:
-        """The number of trials on a plate that are not withdrawn."""
+        """Return the number of trials on a plate that are not withdrawn."""
         changed = [row for row in self._trials.values() if row.plate == plate and row.state != "withdrawn"]
         stored = trials.numbers_on_plate(self.connection, self.study.id, plate)
         return len(changed) + len(stored - self._trials.keys())
 
     def point_on_plate(self, plate: int) -> dict[str, Any] | None:
-        """The parameters of a trial on a plate or, without a trial, of a result that names the plate and is not
+        """Return the parameters of a trial on a plate or, without a trial, of a result that names the plate and is not
         excluded; None if there is neither. All trials and results of a plate agree in the shared parameters."""
         counting = (row for row in self._observations.values() if not row.excluded)
         changed: list[TrialRow | ObservationRow] = [*self._trials.values(), *counting]
@@ -331,7 +331,7 @@ class Draft:
 
 
 def _split(rows: dict[int, Any], known: int) -> tuple[list[Any], list[Any]]:
-    """The new rows, whose numbers are larger than ``known``, and the changed rows."""
+    """Return the new rows, whose numbers are larger than ``known``, and the changed rows."""
     ordered = [row for _, row in sorted(rows.items())]
     count = sum(number <= known for number in rows)
     return ordered[count:], ordered[:count]
@@ -342,8 +342,8 @@ def _write_rows(connection: Connection, write: Callable[[Connection, list[Any]],
         write(connection, rows)
 
 
-def _merged(stored: dict[int, TrialRow], changed: dict[int, TrialRow]) -> list[TrialRow]:
-    """The stored and the changed trials, ordered by number; changed trials replace stored ones."""
+def _merge(stored: dict[int, TrialRow], changed: dict[int, TrialRow]) -> list[TrialRow]:
+    """Return the stored and the changed trials, ordered by number; changed trials replace stored ones."""
     return [row for _, row in sorted((stored | changed).items())]
 
 

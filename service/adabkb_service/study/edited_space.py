@@ -32,20 +32,20 @@ def withdraw_out_of_space_trials(draft: Draft, count: int | None = None) -> None
 
 
 def is_outside(draft: Draft, trial: TrialRow) -> bool:
-    """Whether a trial is outside the current space, between the steps of a parameter, or uses a withdrawn row of a
-    catalogue."""
+    """Return whether a trial is outside the current space, between the steps of a parameter, or uses a withdrawn row of
+    a catalogue."""
     present = draft.space.present(trial.parameters)
     return present is None or bool(draft.space.between_steps(present) or draft.space.withdrawn(present))
 
 
 def as_issued(draft: Draft, trial: TrialRow) -> TrialRow:
-    """A trial with all parameters that a worker needs. Parameters added to the space after the trial's creation have
-    their defaults."""
+    """Return a trial with all parameters that a worker needs. Parameters added to the space after the trial's creation
+    have their defaults."""
     return replace(trial, parameters=draft.space.present(trial.parameters) or trial.parameters)
 
 
 def evaluated(draft: Draft, trial: TrialRow, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The parameters at which a worker evaluated a trial: those that it reports. Parameters added to the space after
-    the trial's creation have their defaults if the worker reports none."""
+    """Return the parameters at which a worker evaluated a trial: those that it reports. Parameters added to the space
+    after the trial's creation have their defaults if the worker reports none."""
     present = draft.space.present(trial.parameters) or {}
     return {name: value for name, value in present.items() if name not in trial.parameters} | dict(given)

@@ -12,7 +12,8 @@ from adabkb_service.study.draft import Draft
 
 
 def lease_end(study: StudyRow, started: datetime, now: datetime, seconds: float) -> datetime:
-    """The end of a lease of ``seconds`` that is given or renewed at ``now``, for an attempt that began at ``started``.
+    """Return the end of a lease of ``seconds`` that is given or renewed at ``now``, for an attempt that began at
+    ``started``.
 
     A lease must end after it begins. The shortest lease is therefore 1 us, the resolution of a ``datetime``.
     """

@@ -22,29 +22,29 @@ UNLIMITED_POINTS = 2**31
 
 
 def status(study: StudyRow) -> tuple[StudyState, Reason | None]:
-    """The state, and why the study issues no new points (None if it does)."""
-    if _converged(study):
+    """Return the state, and why the study issues no new points (None if it does)."""
+    if _has_converged(study):
         return "complete", "converged"
-    used_up = no_more_points_reason(study)
-    if used_up and not study.unfinished:
-        return "complete", used_up
+    end_reason = no_more_points_reason(study)
+    if end_reason and not study.unfinished:
+        return "complete", end_reason
     if study.paused:
         return "paused", "failures" if _has_reached_failure_limit(study) else "paused"
-    if used_up:
-        return "running", used_up
+    if end_reason:
+        return "running", end_reason
     if study.pending_limit is not None and study.unfinished >= study.pending_limit:
         return "running", "pending_limit"
     return "running", None
 
 
-def _converged(study: StudyRow) -> bool:
-    """Whether Ada-BKB's stopping rule applies, or the gap, as the study shows it, is at most the tolerance. A best
-    result beyond its natural bound, which may be a typing error, does not make it small."""
+def _has_converged(study: StudyRow) -> bool:
+    """Return whether Ada-BKB's stopping rule applies, or the gap, as the study shows it, is at most the tolerance. A
+    best result beyond its natural bound, which may be a typing error, does not reduce the gap."""
     if study.model is None:
         return False
     gap = study.model["gap"] if render.is_beyond_reach(study) else render.gap(study, study.model["gap"])
-    within = study.tolerance is not None and gap is not None and gap <= study.tolerance
-    return bool(study.model["stopped"] or within)
+    is_within_tolerance = study.tolerance is not None and gap is not None and gap <= study.tolerance
+    return bool(study.model["stopped"] or is_within_tolerance)
 
 
 def no_more_points_reason(study: StudyRow) -> Reason | None:
@@ -85,15 +85,15 @@ def reason_to_end(
 
 
 def results_since_gain(study: StudyRow) -> int:
-    """The number of results after the best one or, with several objectives, after the last increase of the hypervolume,
-    as the model last computed it."""
+    """Return the number of results after the best one or, with several objectives, after the last increase of the
+    hypervolume, as the model last computed it."""
     if not has_several_objectives(study):
         return study.results_since_best
     return 0 if study.model is None else int(study.model.get("results_since_gain", 0))
 
 
 def room_for_points(study: StudyRow) -> int:
-    """Number of new points that may be issued now, in addition to the waiting trials."""
+    """Return the number of new points that may be issued now, in addition to the waiting trials."""
     if status(study) != ("running", None):
         return 0
     limits = [UNLIMITED_POINTS]
@@ -105,7 +105,7 @@ def room_for_points(study: StudyRow) -> int:
 
 
 def _has_reached_failure_limit(study: StudyRow) -> bool:
-    """Whether the number of consecutive failures has reached the limit, at which the study pauses to save its
+    """Return whether the number of consecutive failures has reached the limit, at which the study pauses to save its
     budget."""
     return study.failure_limit is not None and study.failures >= study.failure_limit
 
@@ -125,7 +125,7 @@ def update_state(draft: Draft) -> None:
 
 
 def summary(study: StudyRow) -> StudySummary:
-    """The summary of a study: the fields that change while it runs."""
+    """Return the summary of a study: the fields that change while it runs."""
     state, reason = status(study)
     return StudySummary(
         id=study.id,
@@ -149,5 +149,5 @@ def full_views(studies: Iterable[StudyRow]) -> Iterator[tuple[StudyRow, views.St
 
 
 def full_view(study: StudyRow) -> views.Study:
-    """The full view of a study."""
+    """Return the full view of a study."""
     return render.study(study, definition_of(study.definition), summary(study))

@@ -27,8 +27,8 @@ NO_COST = (
 def checked_metrics(
     metrics: tuple[Metric, ...], result: TrialValueBody | PointValueBody, earlier: ObservationRow | None = None
 ) -> dict[str, dict[str, float]]:
-    """The columns ``metrics`` and ``std_errors`` of a result, each in the study's order. Empty for a study without
-    metrics.
+    """Return the columns ``metrics`` and ``std_errors`` of a result, each in the study's order. Empty for a study
+    without metrics.
 
     Args:
         metrics: the study's metrics.
@@ -40,7 +40,7 @@ def checked_metrics(
             result may lack everything except the cost.
     """
     may_lack_value = result.partial or (earlier is not None and earlier.value is not None)
-    _raise_if_any(list(_of_value(metrics, result.value, result.std_error, is_needed=not may_lack_value)))
+    _raise_if_any(list(_errors_of_value(metrics, result.value, result.std_error, is_needed=not may_lack_value)))
     if result.cost is not None and not any(metric.is_cost for metric in metrics):
         raise Invalid([FieldError("/cost", NO_COST, "unknown_metric")])
     values, errors = metrics_of_result(result), result.std_errors or {}
@@ -49,10 +49,12 @@ def checked_metrics(
     fields = {"metrics": values, "std_errors": errors}
     _raise_if_any(
         [
-            *_missing(metrics, {**_known(earlier), **values}, partial=result.partial, is_first=earlier is None),
-            *_without_value(metrics, {**_known(earlier), **values}, errors),
-            *_unknown(metrics, {field: numbers for field, numbers in fields.items() if numbers}),
-            *_of_cost(metrics, values),
+            *_errors_of_missing(
+                metrics, {**_stored_metrics(earlier), **values}, partial=result.partial, is_first=earlier is None
+            ),
+            *_errors_without_value(metrics, {**_stored_metrics(earlier), **values}, errors),
+            *_errors_of_unknown(metrics, {field: numbers for field, numbers in fields.items() if numbers}),
+            *_errors_of_cost(metrics, values),
         ]
     )
     names = [metric.name for metric in metrics]
@@ -61,7 +63,7 @@ def checked_metrics(
 
 
 def metrics_of_result(result: TrialValueBody | PointValueBody) -> Mapping[str, float]:
-    """The metrics of a result, with the cost among them, whether it is given as ``cost`` or in ``metrics``."""
+    """Return the metrics of a result, with the cost among them, whether it is given as ``cost`` or in ``metrics``."""
     return {**(result.metrics or {}), **({} if result.cost is None else {COST: result.cost})}
 
 
@@ -85,22 +87,24 @@ def check_natural_bounds(quantities: Mapping[str, Quantity], value: float | None
 
 
 def corrected_metrics(metrics: tuple[Metric, ...], was: ObservationRow, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of ``metrics`` and ``std_errors`` that the changes contain, as they are after the correction: complete, and
-    without the numbers that the changes set to None.
+    """Return those of ``metrics`` and ``std_errors`` that the changes contain, with all entries that they have after
+    the correction. Entries that the changes set to None are left out.
 
     Raises:
         Invalid: one error per value or metric that is not allowed, and per standard error without its value.
     """
     given = {field: changes[field] for field in OF_METRICS if field in changes}
     value, error = changes.get("value"), changes.get("std_error")
-    several = _of_value(metrics, value, error) if _are_several(metrics) else ()
+    several = _errors_of_value(metrics, value, error) if _has_several_objectives(metrics) else ()
     has_no_value = error is not None and value is None and was.value is None
     _raise_if_any(
         [
             *(several or [FieldError("/std_error", WITHOUT_VALUE, "missing")] * has_no_value),
-            *_unknown(metrics, given),
-            *_of_cost(metrics, given.get("metrics", {})),
-            *_without_value(metrics, {**_known(was), **given.get("metrics", {})}, given.get("std_errors", {})),
+            *_errors_of_unknown(metrics, given),
+            *_errors_of_cost(metrics, given.get("metrics", {})),
+            *_errors_without_value(
+                metrics, {**_stored_metrics(was), **given.get("metrics", {})}, given.get("std_errors", {})
+            ),
         ]
     )
     found = {field: {**(getattr(was, field) or {}), **values} for field, values in given.items() if metrics}
@@ -109,11 +113,11 @@ def corrected_metrics(metrics: tuple[Metric, ...], was: ObservationRow, changes:
     }
 
 
-def _known(earlier: ObservationRow | None) -> Mapping[str, float]:
+def _stored_metrics(earlier: ObservationRow | None) -> Mapping[str, float]:
     return {} if earlier is None else earlier.metrics or {}
 
 
-def _without_value(
+def _errors_without_value(
     metrics: tuple[Metric, ...], values: Mapping[str, Any], errors: Mapping[str, Any]
 ) -> Iterator[FieldError]:
     for name in (metric.name for metric in metrics):
@@ -121,11 +125,11 @@ def _without_value(
             yield FieldError(f"/std_errors{json_pointer(name)}", WITHOUT_VALUE, "missing")
 
 
-def _are_several(metrics: tuple[Metric, ...]) -> bool:
+def _has_several_objectives(metrics: tuple[Metric, ...]) -> bool:
     return any(metric.goal for metric in metrics)
 
 
-def _of_value(
+def _errors_of_value(
     metrics: tuple[Metric, ...], value: float | None, std_error: float | None, *, is_needed: bool = True
 ) -> Iterator[FieldError]:
     names = [metric.name for metric in metrics if metric.goal]
@@ -139,7 +143,7 @@ def _of_value(
         yield FieldError("/std_error", SEVERAL.format(names=", ".join(names), field="std_errors"), "objectives")
 
 
-def _missing(
+def _errors_of_missing(
     metrics: tuple[Metric, ...], values: Mapping[str, float], *, partial: bool, is_first: bool
 ) -> Iterator[FieldError]:
     names = [metric.name for metric in metrics if metric.name not in values]
@@ -158,7 +162,7 @@ def _missing(
         yield FieldError(f"/metrics{json_pointer(name)}", sentence, "missing")
 
 
-def _unknown(metrics: tuple[Metric, ...], given: Mapping[str, Mapping[str, Any]]) -> Iterator[FieldError]:
+def _errors_of_unknown(metrics: tuple[Metric, ...], given: Mapping[str, Mapping[str, Any]]) -> Iterator[FieldError]:
     known = [metric.name for metric in metrics]
     for field, values in given.items():
         if not known:
@@ -170,7 +174,7 @@ def _unknown(metrics: tuple[Metric, ...], given: Mapping[str, Mapping[str, Any]]
                 yield FieldError(f"/{field}{json_pointer(name)}", sentence, "unknown_metric")
 
 
-def _of_cost(metrics: tuple[Metric, ...], values: Mapping[str, float]) -> Iterator[FieldError]:
+def _errors_of_cost(metrics: tuple[Metric, ...], values: Mapping[str, float]) -> Iterator[FieldError]:
     for metric in metrics:
         if metric.is_cost and not 0.0 < values.get(metric.name, 1.0) <= MAX_COST:
             sentence = f"must be positive, and at most {MAX_COST:g}"

@@ -13,17 +13,18 @@ The lifecycle of a request, such as ``suggest`` or ``observe``:
 3. The batch performs its requests one after the other on one draft of the study in memory (``Batch.perform``). A
    refused request leaves no changes in the draft. A request is *parked* while it waits for the model: ``suggest`` for
    new points; GET and PATCH of a study for figures that include the latest results. ``observe`` is never parked: its
-   answer does not depend on the model. No request is parked while no useful reply is expected: after the model has
-   reported an error, until new results are sent to it; after it has not replied for ``timeouts.suggestion``, until it
-   replies or its process is replaced; and after its process has ended twice in a row, for up to a minute. While the
-   engine is loading, suggestions that need points stay parked. A parked request occupies no thread, and the
-   other requests of the batch continue. If this step would refuse a request, or park it for points, it first looks up
-   the idempotency key, and returns a stored answer. (For other requests, step 4 detects the stored answer.)
+   answer does not depend on the model. No request is parked while no useful reply is expected. This is so in three
+   cases: the model has reported an error, and no new results have been sent to it; it has not replied for
+   ``timeouts.suggestion``, and its process has not been replaced; or its process has ended twice in a row, less than a
+   minute ago. While the engine is loading, suggestions that need points stay parked. A parked request occupies no
+   thread, and the other requests of the batch continue. If this step would refuse a request, or park it for points, it
+   first looks up the idempotency key, and returns a stored answer. (For other requests, step 4 detects the stored
+   answer.)
 4. One transaction writes what the draft changed: the events, the rows that follow from them, and the answers under
    their idempotency keys. (On SQLite it may contain the batches of several studies.) It writes nothing if a key already
-   has an answer, or if the study's version in the database is not that of the draft, because another owner, the upload
-   of a file or a deletion has changed it.
-   Then the study is read again and its batch is repeated, with the keys looked up first.
+   has an answer, or if the study's version in the database is not that of the draft. Another owner, the upload of a
+   file or a deletion may have changed the version. Then the study is read again and its batch is repeated, with the
+   keys looked up first.
 5. New events are sent to the model if it needs them: after results, and while requests are parked. The message says on
    how many points to decide next.
 6. Each finished request gets its outcome, as the result of its future. Parked requests join the next batch (step 2).
@@ -49,13 +50,13 @@ of their own. So usually only the follower's owner has requests.
 
 If the follower's connection to the database ends, or if it does not update its row for ``peers.SILENT_SECONDS`` (3 s),
 it counts as dead, and the study has another follower within about a second. Servers that wait for a response of the
-dead process forward the request to the new follower. They do the same if a follower declines the request: one that
-shuts down declines suggestions that wait for a trial, and one that was suspended and continues declines all that it has
-not begun, until it has updated its row. Those it has begun continue; their keys and the version of the study prevent a
-second effect. If the new follower dies or declines, too, or if either is alive but does not respond within two minutes,
-the server that received the request performs it itself, with the same key. In each case the owner in the process that
-performs the request reads the study from the database. If another process has stored the answer, the owner finds it by
-the key.
+dead process forward the request to the new follower. They do the same if a follower declines the request. A follower
+that shuts down declines suggestions that wait for a trial. One that was suspended and continues declines all that it
+has not begun, until it has updated its row. Those it has begun continue; their keys and the version of the study
+prevent a second effect. If the new follower dies or declines, too, or if either is alive but does not respond within
+two minutes, the server that received the request performs it itself, with the same key. In each case the owner in the
+process that performs the request reads the study from the database. If another process has stored the answer, the owner
+finds it by the key.
 
 So more than one owner may write to a study: after such a change of the follower, or while servers disagree about it.
 Bodies that are too large to forward, and leases that a server's sweep expires (``operations/monitoring/sweep.py``),
@@ -257,7 +258,7 @@ class Owner:
         return replies
 
     def _is_in_time(self, pending: PendingRequest) -> bool:
-        """Whether a request may still be performed. If it has waited too long, it is refused."""
+        """Return whether a request may still be performed. If it has waited too long, it is refused."""
         is_loading = self._link.loaded_at == math.inf
         since = pending.queued_at if is_loading else max(pending.queued_at, self._link.loaded_at)
         if time.monotonic() - since < self._dependencies.timeouts.request:
@@ -361,8 +362,8 @@ class Owner:
         return batch.finished, batch.parked
 
     def _read_study(self) -> CachedStudy:
-        """The study, from memory or the database. If the study was replaced, the link to its model starts anew. If
-        another server has added events, the next message makes the model read them from the database."""
+        """Return the study, from memory or the database. If the study was replaced, the link to its model starts anew.
+        If another server has added events, the next message makes the model read them from the database."""
         if self._cached is None:
             with self._dependencies.database.reading() as connection:
                 self._cached = read_study(connection, self.study_id)
@@ -410,8 +411,8 @@ class Owner:
         return True
 
     def _is_consistent(self, batch: Batch, before: CachedStudy, *, is_fresh: bool) -> bool:
-        """Whether all answers of a batch without writes belong to the same state of the study. They do if the batch has
-        just read the study's row and nothing else, or if the study has not changed since it was read."""
+        """Return whether all answers of a batch without writes belong to the same state of the study. They do if the
+        batch has just read the study's row and nothing else, or if the study has not changed since it was read."""
         if is_fresh and not batch.draft.has_read_more:
             return True
         return studies.is_current(batch.draft.connection, before.study)
@@ -441,8 +442,8 @@ class Owner:
             link.advance(demand.count, demand.within)
 
     def _prefetch_demand(self, draft: Draft) -> PointDemand:
-        """The last demand, within the study's current limits. In a study with plates, the points continue the open
-        plate, or begin a new one."""
+        """Return the last demand, within the study's current limits. In a study with plates, the points continue the
+        open plate, or begin a new one."""
         study, within = draft.study, self._last_demand.within
         count = min(self._last_demand.count, lifecycle.room_for_points(study))
         if definition_of(study.definition).plates is None:

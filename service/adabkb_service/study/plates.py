@@ -35,7 +35,7 @@ class OpenPlate:
 
 
 def open_plate(study: StudyRow) -> OpenPlate | None:
-    """The plate that new trials continue. None if the next trial begins a plate, and in a study without plates.
+    """Return the plate that new trials continue. None if the next trial begins a plate, and in a study without plates.
     Withdrawn trials are not counted: if all are withdrawn, the next trial begins a plate."""
     last = study.plate
     if last is None or not study.places_left:
@@ -44,13 +44,13 @@ def open_plate(study: StudyRow) -> OpenPlate | None:
 
 
 def can_begin(study: StudyRow) -> bool:
-    """Whether the budget allows another plate; True without a budget of plates."""
+    """Return whether the budget allows another plate; True without a budget of plates."""
     return study.plates_left is None or study.plates_left > 0
 
 
 def fitting_plate(study: StudyRow, space: Space, fixed: Mapping[str, Any]) -> OpenPlate | None:
-    """The open plate, if the space has points with the plate's shared values and the values that a request fixes; else
-    None."""
+    """Return the open plate, if the space has points with the plate's shared values and the values that a request
+    fixes; else None."""
     found = open_plate(study)
     if found is None or not fixed:
         return found
@@ -59,7 +59,7 @@ def fitting_plate(study: StudyRow, space: Space, fixed: Mapping[str, Any]) -> Op
 
 
 def _has_points(space: Space, values: Mapping[str, Any]) -> bool:
-    """Whether a space has a feasible point with these values."""
+    """Return whether a space has a feasible point with these values."""
     try:
         check_slice(Slice(space, values), "")
     except Invalid:
@@ -68,8 +68,8 @@ def _has_points(space: Space, values: Mapping[str, Any]) -> bool:
 
 
 def closes(study: StudyRow, space: Space) -> bool:
-    """Whether an edit closes the last plate: the edited space has no point with the values that the plate's trials
-    share."""
+    """Return whether an edit closes the last plate: the edited space has no point with the values that the plate's
+    trials share."""
     shared = None if study.plate is None else study.plate["shared"]
     if not shared:
         return False
@@ -77,7 +77,8 @@ def closes(study: StudyRow, space: Space) -> bool:
 
 
 def restriction(study: StudyRow, fixed: dict[str, Any] | None, plate: OpenPlate | None) -> Restriction:
-    """The restriction on new points, given the values that a request fixes and the plate that the points continue."""
+    """Return the restriction on new points, given the values that a request fixes and the plate that the points
+    continue."""
     plates = definition_of(study.definition).plates
     if plates is None:
         return Restriction(fixed)
@@ -85,8 +86,8 @@ def restriction(study: StudyRow, fixed: dict[str, Any] | None, plate: OpenPlate 
 
 
 def room_on(study: StudyRow, plate: OpenPlate | None) -> int | None:
-    """The number of trials for which a plate has room; None in a study without plates. If ``plate`` is None, it is the
-    room of a new plate: 0 if the budget allows no further plate."""
+    """Return the number of trials for which a plate has room; None in a study without plates. If ``plate`` is None, it
+    is the room of a new plate: 0 if the budget allows no further plate."""
     plates = definition_of(study.definition).plates
     if plates is None:
         return None
@@ -96,7 +97,7 @@ def room_on(study: StudyRow, plate: OpenPlate | None) -> int | None:
 
 
 def number_for(study: StudyRow, parameters: Mapping[str, Any], *, is_new: bool) -> int | None:
-    """The number of the plate of the next trial; None in a study without plates.
+    """Return the number of the plate of the next trial; None in a study without plates.
 
     Args:
         study: the row of the study.
@@ -106,14 +107,14 @@ def number_for(study: StudyRow, parameters: Mapping[str, Any], *, is_new: bool) 
     if definition_of(study.definition).plates is None:
         return None
     plate = open_plate(study)
-    if plate is not None and not is_new and not _differing(parameters, plate.values):
+    if plate is not None and not is_new and not _differing_names(parameters, plate.values):
         return plate.number
     last = study.plate or {"number": 0}
     return max(int(last["number"]), int(last.get("named", 0))) + 1
 
 
-def _differing(parameters: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
-    """The names of the shared parameters whose value differs from that of a plate."""
+def _differing_names(parameters: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
+    """Return the names of the shared parameters whose value differs from that of a plate."""
     return [name for name, at in values.items() if identity(parameters.get(name)) != identity(at)]
 
 
@@ -134,7 +135,7 @@ def check_result(draft: Draft, parameters: Mapping[str, Any], plate: int) -> Non
     if known is not None:
         nearest = draft.space.nearest(known)
         values = {name: nearest[name] for name in shared}
-        differing = _differing(draft.space.nearest(parameters), values)
+        differing = _differing_names(draft.space.nearest(parameters), values)
         _refuse(differing, parameters, values, plate, POINT, "give that value, or the number of another plate")
 
 
@@ -156,7 +157,7 @@ def check_trials(
     size = _plates(study).size
     plate = None if which == "new" else open_plate(study)
     if plate is not None:
-        differing = _differing(parameters, plate.values)
+        differing = _differing_names(parameters, plate.values)
         _refuse(differing, parameters, plate.values, plate.number, pointer, 'give that value, or plate "new"')
     room = size if plate is None else plate.room
     if count > room:
@@ -165,7 +166,7 @@ def check_trials(
 
 
 def has_place_for(draft: Draft, withdrawn: TrialRow) -> bool:
-    """Whether the plate of a withdrawn trial still has a place for it; True for a trial without a plate."""
+    """Return whether the plate of a withdrawn trial still has a place for it; True for a trial without a plate."""
     plates = definition_of(draft.study.definition).plates
     return plates is None or withdrawn.plate is None or draft.trials_on_plate(withdrawn.plate) < plates.size
 
@@ -199,5 +200,5 @@ def _refuse(
 
 
 def of_one_plate(trials: Sequence[TrialRow]) -> list[TrialRow]:
-    """The trials that are on the same plate as the first trial."""
+    """Return the trials that are on the same plate as the first trial."""
     return [trial for trial in trials if trial.plate == trials[0].plate]

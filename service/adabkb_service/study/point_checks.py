@@ -14,16 +14,16 @@ from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
 from adabkb_service.errors import FieldError, Invalid, json_pointer
 
-CHOSEN = "is not a context parameter of this study; to choose its value for one request, set it in the field fixed"
-NOT_KNOWN = "is missing; give a value for each context parameter"
-NOT_MEASURED = "is missing: its value is measured with the result; give the measured value"
-ONLY_MEASURED = "is not a parameter that is measured with the result; leave it out"
+NOT_CONTEXT = "is not a context parameter of this study; to choose its value for one request, set it in the field fixed"
+CONTEXT_MISSING = "is missing; give a value for each context parameter"
+MEASURED_MISSING = "is missing: its value is measured with the result; give the measured value"
+NOT_MEASURED_WITH_RESULT = "is not a parameter that is measured with the result; leave it out"
 WITHDRAWN = "is a row that was withdrawn from the catalogue; restore it first, or give another one"
 IS_CONTEXT = "is a context parameter of this study; set it in the field context"
 
 
 def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str, *, is_measured: bool) -> dict[str, Any]:
-    """The point, each value converted to its parameter's type, in the order of the space.
+    """Return the point, each value converted to its parameter's type, in the order of the space.
 
     Args:
         space: the space of the study.
@@ -45,7 +45,7 @@ def checked_point(space: Space, parameters: Mapping[str, Any], pointer: str, *, 
 
 
 def feasible_point(space: Space, parameters: Mapping[str, Any], pointer: str, *, is_measured: bool) -> dict[str, Any]:
-    """As ``checked_point``, for a point that must also satisfy the study's constraints and mixtures.
+    """Return a point as ``checked_point`` does. It must also satisfy the study's constraints and mixtures.
 
     Raises:
         Invalid: as ``checked_point`` does, or one error per violated constraint and mixture.
@@ -63,8 +63,8 @@ def feasible_point(space: Space, parameters: Mapping[str, Any], pointer: str, *,
 
 
 def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[str, Any]:
-    """The values that a request fixes, converted as by ``checked_point``. Parameters that never vary are left out.
-    Parents in conditions, and shares of mixtures, are added if the other values determine them.
+    """Return the values that a request fixes, converted as by ``checked_point``. Parameters that never vary are left
+    out. Parents in conditions, and shares of mixtures, are added if the other values determine them.
 
     Args:
         space: the space of the study.
@@ -84,26 +84,27 @@ def checked_fixed(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[
 
 
 def _implied_parents(space: Space, fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """Name -> value of each parent parameter for which the conditions of the fixed parameters allow only one value."""
+    """Return name -> value of each parent parameter for which the conditions of the fixed parameters allow only one
+    value."""
     return {name: values[0] for name, values in space.activity.values_for(fixed) if len(values) == 1}
 
 
 def _last_shares(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[str, float]:
-    """Name -> share of the remaining component, for each mixture of which all components but one are fixed.
+    """Return name -> share of the last component, for each mixture of which all components but one are fixed.
 
     Raises:
-        Invalid: no share of the remaining component completes the fixed shares.
+        Invalid: no share of the last component completes the fixed shares.
     """
     found, errors = {}, []
     for index, mixture in enumerate(space.mixtures):
         others = [name for name in mixture.names if name not in fixed]
         if len(others) != 1:
             continue
-        left = simplex(space, mixture, fixed)
-        if left.is_empty:
+        remaining = simplex(space, mixture, fixed)
+        if remaining.is_empty:
             errors.append(FieldError(pointer, _leaves_none(space, index), "mixture_violated"))
             continue
-        found[others[0]] = left.exact(left.projected(np.zeros((1, len(mixture.names))))[0])[others[0]]
+        found[others[0]] = remaining.exact(remaining.projected(np.zeros((1, len(mixture.names))))[0])[others[0]]
     if errors:
         raise Invalid(errors)
     return found
@@ -112,7 +113,7 @@ def _last_shares(space: Space, fixed: Mapping[str, Any], pointer: str) -> dict[s
 def checked_context(
     space: Space, context: Mapping[str, Any], pointer: str, *, optional: Collection[str] = ()
 ) -> dict[str, Any]:
-    """The values of the context parameters, converted as by ``checked_point``.
+    """Return the values of the context parameters, converted as by ``checked_point``.
 
     Args:
         space: the space of the study.
@@ -123,9 +124,9 @@ def checked_context(
     Raises:
         Invalid: one error per parameter that is missing, out of range, unknown, or not a context parameter.
     """
-    problems = {name: CHOSEN for name in context if name in space.names - space.context}
+    problems = {name: NOT_CONTEXT for name in context if name in space.names - space.context}
     problems |= space.problems({name: value for name, value in context.items() if name not in problems}, partial=True)
-    problems |= dict.fromkeys(space.context - context.keys() - set(optional), NOT_KNOWN)
+    problems |= dict.fromkeys(space.context - context.keys() - set(optional), CONTEXT_MISSING)
     if problems:
         raise _invalid(problems, pointer)
     given = space.context & context.keys()
@@ -143,7 +144,7 @@ def check_measured(names: Collection[str], parameters: Mapping[str, Any] | None,
     Raises:
         Invalid: one error per missing value.
     """
-    problems = {name: NOT_MEASURED for name in names if name not in (parameters or {})}
+    problems = {name: MEASURED_MISSING for name in names if name not in (parameters or {})}
     if problems:
         raise _invalid(problems, pointer)
 
@@ -151,7 +152,7 @@ def check_measured(names: Collection[str], parameters: Mapping[str, Any] | None,
 def checked_measured(
     space: Space, names: Collection[str], parameters: Mapping[str, Any], pointer: str
 ) -> dict[str, Any]:
-    """The values that are measured with the result, converted as by ``checked_point``.
+    """Return the values that are measured with the result, converted as by ``checked_point``.
 
     Args:
         space: the space of the study.
@@ -162,8 +163,8 @@ def checked_measured(
     Raises:
         Invalid: one error per parameter that is missing, out of range or not among ``names``.
     """
-    problems = {name: ONLY_MEASURED for name in parameters if name not in names}
-    problems |= {name: NOT_MEASURED for name in names if name not in parameters}
+    problems = {name: NOT_MEASURED_WITH_RESULT for name in parameters if name not in names}
+    problems |= {name: MEASURED_MISSING for name in names if name not in parameters}
     known = {name: value for name, value in parameters.items() if name not in problems}
     problems |= space.problems(known, partial=True, is_measured=True)
     if problems:

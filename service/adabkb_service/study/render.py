@@ -34,7 +34,7 @@ from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, Stu
 
 
 def trial(row: TrialRow, study: StudyRow) -> Trial:
-    """The view of a trial of a study."""
+    """Return the view of a trial of a study."""
     measured = measured_of(definition_of(study.definition).parameters)
     to_measure = {name: value for name, value in row.parameters.items() if name in measured}
     cell = None if row.cell is None else CellRef(key=row.cell, depth=row.cell.count("."))
@@ -67,7 +67,7 @@ def trial(row: TrialRow, study: StudyRow) -> Trial:
 
 
 def observation(row: ObservationRow, definition: StoredDefinition, space: Space) -> Observation:
-    """The view of an observation in a study with this definition and its space."""
+    """Return the view of an observation in a study with this definition and its space."""
     found = Observation.model_validate(row, from_attributes=True)
     lacking = missing(definition.metrics_with_bounds, row.value, row.metrics)
     unlikely = beyond(definition.quantities, {OBJECTIVE: row.value, **(row.metrics or {})})
@@ -84,22 +84,22 @@ def _if_outside(row: ObservationRow, space: Space) -> dict[str, bool]:
 
 
 def report_line(row: ReportRow) -> ReportLine:
-    """The line of an export that holds a report."""
+    """Return the line of an export that holds a report."""
     return ReportLine.model_validate(row, from_attributes=True)
 
 
 def curve_point(row: ReportRow) -> CurvePoint:
-    """The view of a report."""
+    """Return the view of a report."""
     return CurvePoint.model_validate(row, from_attributes=True)
 
 
 def prediction(expected: Expected) -> Prediction:
-    """The view of a model's prediction."""
+    """Return the view of a model's prediction."""
     return Prediction.model_validate(expected.as_json())
 
 
 def recommended(found: Recommended) -> ModelRecommendation:
-    """The view of the point that a model recommends."""
+    """Return the view of the point that a model recommends."""
     expected = {} if found.expected is None else found.expected.as_json()
     return ModelRecommendation(
         parameters=found.parameters,
@@ -114,13 +114,13 @@ def recommended(found: Recommended) -> ModelRecommendation:
 
 
 def best(study: StudyRow) -> Best | None:
-    """The view of a study's best result."""
+    """Return the view of a study's best result."""
     return None if study.best is None else Best(**study.best)
 
 
 def gap(study: StudyRow, found: float | None) -> float | None:
-    """The view of a gap that the model of a study has found. If the best result is feasible, the gap is limited by the
-    natural bounds of the objective."""
+    """Return the gap of a study, given the one that its model has found. If the best result is feasible, the natural
+    bounds of the objective limit the gap."""
     if study.best is None or study.best.get("feasible") is False:
         return found
     bounds = study.definition.get("quantities", {}).get(OBJECTIVE, {})
@@ -128,29 +128,29 @@ def gap(study: StudyRow, found: float | None) -> float | None:
 
 
 def is_beyond_reach(study: StudyRow) -> bool:
-    """Whether the best result is better than the natural bound of the objective allows."""
+    """Return whether the best result is better than the natural bound of the objective allows."""
     bounds = study.definition.get("quantities", {}).get(OBJECTIVE, {})
     best = None if study.best is None else study.best["value"]
     return quantities.is_beyond_reach(best, study.definition.get("direction"), bounds)
 
 
 def counts(study: StudyRow) -> Counts:
-    """The view of a study's counts."""
+    """Return the view of a study's counts."""
     return Counts.model_validate(study, from_attributes=True)
 
 
 def event(row: EventRow) -> Event:
-    """The view of an event."""
+    """Return the view of an event."""
     return Event.model_validate(row, from_attributes=True)
 
 
 def event_in_brief(row: EventRow) -> Event:
-    """As ``event``, but with only the first rows of each catalogue. Exports contain all rows."""
+    """Return the view of an event, with only the first rows of each catalogue. Exports contain all rows."""
     return event(replace(row, payload=in_brief(row.payload)) if row.kind in ("created", "edited") else row)
 
 
 def model_summary(row: StudyRow) -> ModelSummary:
-    """The view of a study's model."""
+    """Return the view of a study's model."""
     stats = row.model or {"leaves": 1, "depth": 0, "dictionary": 0, "effective_dimension": 0.0}
     status: Literal["empty", "ok", "degraded"] = "empty" if row.model is None else "ok"
     return ModelSummary(
@@ -181,7 +181,7 @@ def _no_gap(row: StudyRow) -> NoGap | None:
 
 
 def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) -> Study:
-    """The full view of a study, from its row and its summary."""
+    """Return the full view of a study, from its row and its summary."""
     return Study(
         **dict(summary),
         title=row.title,

@@ -74,19 +74,19 @@ class ReplayState:
         return sum(row.seq > seq for row in self.counting())
 
     def counting(self) -> list[ObservationRow]:
-        """The observations that count, in order."""
+        """Return the observations that count, in order."""
         return list(filter(counting(self.study), (row for _, row in sorted(self.observations.items()))))
 
     def awaited(self) -> tuple[list[int], list[int]]:
-        """Numbers of the trials that are inside the current space and have neither a result nor an estimate: first
-        those that have not failed (also withdrawn ones), then the failed ones."""
+        """Return the numbers of the trials that are inside the current space and have neither a result nor an estimate:
+        first those that have not failed (also withdrawn ones), then the failed ones."""
         space = definition_of(self.study.definition).space()
         with_result = {row.trial for row in self.observations.values()}
         with_result |= {trial.number for trial in self.trials.values() if trial.estimate is not None}
         unknown = [trial for trial in self.trials.values() if trial.number not in with_result]
-        without = [trial for trial in unknown if space.present(trial.parameters) is not None]
-        failed = [trial.number for trial in without if trial.state == "failed"]
-        return [trial.number for trial in without if trial.state != "failed"], failed
+        inside = [trial for trial in unknown if space.present(trial.parameters) is not None]
+        failed = [trial.number for trial in inside if trial.state == "failed"]
+        return [trial.number for trial in inside if trial.state != "failed"], failed
 
 
 def replayed(study_id: str, log: Collection[EventRow]) -> ReplayState:
@@ -116,7 +116,7 @@ def replayed(study_id: str, log: Collection[EventRow]) -> ReplayState:
 
 
 def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
-    """Sentences on how an event contradicts earlier events."""
+    """Yield sentences on how an event contradicts earlier events."""
     study, payload = state.study, event.payload
     if event.seq != study.study_seq + 1:
         yield f"event {event.seq} follows event {study.study_seq}"
@@ -165,16 +165,16 @@ def _budget(study: StudyRow) -> str:
 
 
 def _attribute_problem(state: ReplayState, event: EventRow) -> Iterator[str]:
-    """A sentence on what is wrong with the attributes of a trial, or of a result without a trial, after an event.
-    Changes that are not an object are not checked here: ``apply`` rejects them."""
+    """Yield sentences on what is wrong with the attributes of a trial, or of a result without a trial, after an
+    event. Changes that are not an object are not checked here: ``apply`` rejects them."""
     changes, number = event.payload.get("attributes"), event.payload.get("observation")
     if event.kind != "annotated" or not isinstance(changes, dict):
         return
     annotated = state.trials.get(event.trial) if event.trial is not None else state.observations.get(number or 0)
     if annotated is None:
         return
-    named = f"observation {number}" if isinstance(annotated, ObservationRow) else f"trial {event.trial}"
+    subject = f"observation {number}" if isinstance(annotated, ObservationRow) else f"trial {event.trial}"
     if problem := attributes.error_in(attributes.merged(annotated.attributes, changes)):
-        yield f"event {event.seq} gives {named} attributes that {problem}"
+        yield f"event {event.seq} gives {subject} attributes that {problem}"
     if isinstance(annotated, ObservationRow) and annotated.trial is not None:
-        yield f"event {event.seq} gives {named} attributes, but it is the result of a trial"
+        yield f"event {event.seq} gives {subject} attributes, but it is the result of a trial"

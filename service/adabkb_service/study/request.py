@@ -85,17 +85,17 @@ class PointDemand:
 
 
 def no_demand(_: Draft) -> PointDemand:
-    """For requests that need no new points."""
+    """Return an empty demand, for requests that need no new points."""
     return PointDemand()
 
 
 def never() -> bool:
-    """For requests that are performed even if their client has disconnected."""
+    """Return False, for requests that are performed even if their client has disconnected."""
     return False
 
 
 def no_preparation(_: Draft) -> None:
-    """For requests that change nothing before ``point_demand`` is called."""
+    """Do nothing, for requests that change nothing before ``point_demand`` is called."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Request(Generic[Answer]):
     prepare: Callable[[Draft], None] = field(default=no_preparation)
     """Changes the draft before ``point_demand`` is called."""
     is_abandoned: Callable[[], bool] = field(default=never)
-    """Returns whether nobody waits for the answer any more. Then the request is refused instead of performed."""
+    """Returns whether the client no longer waits for the answer. Then the request is refused instead of performed."""
     waits_for_latest_results: bool = False
     """Whether the request waits briefly for the model to process the latest results."""
     stores_model_stats: bool = False
@@ -130,7 +130,7 @@ class Request(Generic[Answer]):
 
 
 def stored_answer(connection: Connection, key: Key | None, answer: type[Answer]) -> Outcome[Answer] | None:
-    """The answer that is stored under a key; None if the key is new, and for a request without a key.
+    """Return the answer that is stored under a key; None if the key is new, and for a request without a key.
 
     Raises:
         IdempotencyKeyReused: the key was used before, for a different request.
@@ -144,7 +144,7 @@ def stored_answer(connection: Connection, key: Key | None, answer: type[Answer])
 
 
 def key_row(key: Key, study_id: str, outcome: Outcome[Any], now: datetime) -> KeyRow:
-    """The row that stores an answer under its key. It is deleted with the study."""
+    """Return the row that stores an answer under its key. It is deleted with the study."""
     created = "true" if outcome.created else "false"
     stored = JsonText(f'{{"created": {created}, "view": {outcome.json}}}')
     return KeyRow(key.scope, key.name, study_id, key.fingerprint, stored, now)

@@ -43,7 +43,7 @@ def count_request(dependencies: Dependencies, pending: PendingRequest, outcome: 
 
 
 def _phases(pending: PendingRequest) -> dict[str, tuple[float, float]]:
-    """Phase -> when it began and ended, by ``time.monotonic``."""
+    """Return phase -> its beginning and end, by ``time.monotonic``."""
     if pending.first_batch_at is None:
         return {}
     found = {"queue": (pending.queued_at, pending.first_batch_at)}

@@ -40,7 +40,7 @@ class Scheduler:
         """Notified when an alarm is set that is earlier than ``_next_alarm``."""
         self._ready: deque[str] = deque()
         self._queued: set[str] = set()
-        self._served: set[str] = set()
+        self._being_served: set[str] = set()
         self._alarms: dict[str, float] = {}
         self._next_alarm = math.inf
         """The time until which the alarm thread waits."""
@@ -77,7 +77,8 @@ class Scheduler:
                 self._alarm_set.notify()
 
     def wait_for(self, future: Future[T], seconds: float = math.inf) -> T:
-        """The result of a request's future. Without threads, performs scheduled work until the future has a result.
+        """Return the result of a request's future. Without threads, perform scheduled work until the future has a
+        result.
 
         Raises:
             TimeoutError: no result after ``seconds``.
@@ -144,7 +145,7 @@ class Scheduler:
             logger.exception("study %s: a batch failed; trying again", study_id)
         finally:
             with self._changed:
-                self._served.discard(study_id)
+                self._being_served.discard(study_id)
                 if study_id in self._queued:
                     self._append(study_id)
 
@@ -154,7 +155,7 @@ class Scheduler:
             return None
         study_id = self._ready.popleft()
         self._queued.discard(study_id)
-        self._served.add(study_id)
+        self._being_served.add(study_id)
         self._alarms.pop(study_id, None)
         return study_id
 
@@ -178,7 +179,7 @@ class Scheduler:
         """Queue a study unless it is queued. If a thread serves it, that thread queues it again afterwards."""
         if study_id not in self._queued:
             self._queued.add(study_id)
-            if study_id not in self._served:
+            if study_id not in self._being_served:
                 self._append(study_id)
 
     def _append(self, study_id: str) -> None:

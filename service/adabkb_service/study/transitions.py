@@ -28,7 +28,7 @@ class Rows(Protocol):
     study: StudyRow
 
     def trial(self, number: int) -> TrialRow:
-        """A trial.
+        """Return a trial.
 
         Raises:
             TrialNotFound: the trial does not exist.
@@ -38,33 +38,33 @@ class Rows(Protocol):
         """Add or replace a trial."""
 
     def observation(self, seq: int) -> ObservationRow:
-        """An observation.
+        """Return an observation.
 
         Raises:
             ObservationNotFound: the observation does not exist.
         """
 
     def trials_on_plate(self, plate: int) -> int:
-        """The number of trials on a plate that are not withdrawn."""
+        """Return the number of trials on a plate that are not withdrawn."""
 
     def put_observation(self, row: ObservationRow) -> None:
         """Add or replace an observation."""
 
     def observations_of(self, trial: int) -> list[ObservationRow]:
-        """The observations of a trial, in order."""
+        """Return the observations of a trial, in order."""
 
     def put_report(self, row: ReportRow) -> None:
         """Add a report."""
 
     def best_observation(self) -> ObservationRow | None:
-        """The best observation that counts (see ``best.best_of``), the first one in a tie."""
+        """Return the best observation that counts (see ``best.best_of``), the first one in a tie."""
 
     def counting_after(self, seq: int) -> int:
-        """The number of observations that count and have a number larger than ``seq``."""
+        """Return the number of observations that count and have a number larger than ``seq``."""
 
 
 def begin(study_id: str, event: EventRow) -> StudyRow:
-    """The row of a study after its first event, ``created``."""
+    """Return the row of a study after its first event, ``created``."""
     definition, seed = first_stored(event.payload["definition"]), event.payload["seed"]
     parsed = definition_of(definition)
     values = parsed.model_dump(mode="json")
@@ -131,7 +131,7 @@ def _model_recovered(_: Rows, __: EventRow) -> Columns:
 def _suggested(rows: Rows, event: EventRow) -> Columns:
     payload = event.payload
     cell = None if payload["cell"] is None else payload["cell"]["key"]
-    return _added(
+    return _add_trial(
         rows,
         event,
         state="active",
@@ -170,29 +170,29 @@ def _with_named_plate(study: StudyRow, payload: Mapping[str, Any]) -> Columns:
 def _queued(rows: Rows, event: EventRow) -> Columns:
     payload = event.payload
     origin = "own" if payload.get("origin") == "own" else "queued"
-    return _added(rows, event, origin=origin, plate=payload.get("plate")) | _on_plate(rows.study, payload)
+    return _add_trial(rows, event, origin=origin, plate=payload.get("plate")) | _on_plate(rows.study, payload)
 
 
 def _leased(rows: Rows, event: EventRow) -> Columns:
     trial, payload = _trial(rows, event), event.payload
     if payload["renewed"]:  # a heartbeat renewed an expired lease, so the expiry no longer counts
-        return _moved(rows, trial, state="active", expirations=trial.expirations - 1)
+        return _change_trial(rows, trial, state="active", expirations=trial.expirations - 1)
     begun = {"attempt": payload["attempt"], "worker": payload["worker"], "started_at": event.created_at, "curve": None}
-    return _moved(rows, trial, state="active", **begun)
+    return _change_trial(rows, trial, state="active", **begun)
 
 
 def _expired(rows: Rows, event: EventRow) -> Columns:
     trial = _trial(rows, event)
-    return _moved(rows, trial, state="expired", expirations=trial.expirations + 1)
+    return _change_trial(rows, trial, state="expired", expirations=trial.expirations + 1)
 
 
 def _released(rows: Rows, event: EventRow) -> Columns:
-    return _moved(rows, _trial(rows, event), state="released")
+    return _change_trial(rows, _trial(rows, event), state="released")
 
 
 def _failed(rows: Rows, event: EventRow) -> Columns:
     payload, trial = event.payload, _trial(rows, event)
-    moved = _moved(
+    moved = _change_trial(
         rows,
         trial,
         state="failed",
@@ -208,8 +208,8 @@ def _failed(rows: Rows, event: EventRow) -> Columns:
 
 
 def _withdrawn(rows: Rows, event: EventRow) -> Columns:
-    trial, over = _trial(rows, event), {"reason": event.payload["reason"], "finished_at": event.created_at}
-    return _moved(rows, trial, state="withdrawn", **over) | _with_place(rows, trial, -1)
+    trial, end = _trial(rows, event), {"reason": event.payload["reason"], "finished_at": event.created_at}
+    return _change_trial(rows, trial, state="withdrawn", **end) | _with_place(rows, trial, -1)
 
 
 def _with_place(rows: Rows, trial: TrialRow, change: Literal[-1, 1]) -> Columns:
@@ -226,10 +226,10 @@ def _with_place(rows: Rows, trial: TrialRow, change: Literal[-1, 1]) -> Columns:
 
 def _retried(rows: Rows, event: EventRow) -> Columns:
     trial = _trial(rows, event)
-    unknown: dict[str, Any] = dict.fromkeys(("failed_attempt", "reason", "finished_at", "seconds", "reported_by"))
+    cleared: dict[str, Any] = dict.fromkeys(("failed_attempt", "reason", "finished_at", "seconds", "reported_by"))
     if trial.origin == "own":  # from now on, it counts as a queued trial
-        unknown["origin"] = "queued"
-    moved = _moved(rows, trial, state="released", expirations=0, **unknown)
+        cleared["origin"] = "queued"
+    moved = _change_trial(rows, trial, state="released", expirations=0, **cleared)
     return moved | (_with_place(rows, trial, 1) if trial.state == "withdrawn" else {})
 
 
@@ -241,14 +241,14 @@ def _reported(rows: Rows, event: EventRow) -> Columns:
         mark = None if rule is None else rule.mark(-1 if curve is None else curve["step"], step)
         rows.put_report(ReportRow(trial.study_id, trial.number, attempt, step, value, mark, event.created_at))
         curve = extended(curve, step, value, sign, min_gain)
-    return _moved(rows, trial, curve=curve)
+    return _change_trial(rows, trial, curve=curve)
 
 
 def _stopped(rows: Rows, event: EventRow) -> Columns:
     payload, study = event.payload, rows.study
-    over = {name: payload.get(name) for name in ("reason", "estimate", "seconds")} | {"finished_at": event.created_at}
+    end = {name: payload.get(name) for name in ("reason", "estimate", "seconds")} | {"finished_at": event.created_at}
     saved = study.definition["early_stopping"]["max_steps"] - payload["step"]
-    moved = _moved(rows, _trial(rows, event), state="stopped", **over)
+    moved = _change_trial(rows, _trial(rows, event), state="stopped", **end)
     spent = study.cost_spent + payload.get("cost", 0.0)  # only a stopped trial without a result has a cost here
     return {**moved, "failures": 0, "steps_saved": study.steps_saved + saved, "cost_spent": spent}
 
@@ -259,7 +259,7 @@ def _annotated(rows: Rows, event: EventRow) -> Columns:
         rows.put_observation(replace(result, attributes=merged(result.attributes, event.payload["attributes"])))
         return {}
     trial = _trial(rows, event)
-    return _moved(rows, trial, attributes=merged(trial.attributes, event.payload["attributes"]))
+    return _change_trial(rows, trial, attributes=merged(trial.attributes, event.payload["attributes"]))
 
 
 def _observed(rows: Rows, event: EventRow) -> Columns:
@@ -290,11 +290,11 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
     if trial.state == "completed":  # a replicate
         return changed
     if trial.state == "stopped":  # the early-stopping rule uses the last report as the result
-        told = {"value": row.value, "metrics": row.metrics, "reported_by": row.reported_by}
-        return {**changed, **_moved(rows, trial, **told)}
+        columns = {"value": row.value, "metrics": row.metrics, "reported_by": row.reported_by}
+        return {**changed, **_change_trial(rows, trial, **columns)}
     outcome = {"value": row.value, "metrics": row.metrics, "seconds": row.seconds, "reported_by": row.reported_by}
     finished = {"state": "completed", **outcome, "reason": None, "finished_at": event.created_at}
-    changed |= _moved(rows, trial, **finished)
+    changed |= _change_trial(rows, trial, **finished)
     if trial.state == "withdrawn":
         changed |= _with_place(rows, trial, 1)
     return {**changed, "failures": 0}
@@ -311,13 +311,13 @@ def _corrected(rows: Rows, event: EventRow) -> Columns:
     if row.trial is not None:
         first = rows.observations_of(row.trial)[0]
         rows.put_trial(replace(rows.trial(row.trial), value=first.value, metrics=first.metrics))
-    return {**_recounted(rows), "cost_spent": spent}
+    return {**_best_columns(rows), "cost_spent": spent}
 
 
 def _edited(rows: Rows, event: EventRow) -> Columns:
     definition = edited(rows.study.definition, event.payload)
     rows.study = replace(rows.study, definition=definition)  # the definition decides which results count
-    changed = {**_recounted(rows), "model": {**INITIAL_MODEL_STATS, "rests_on": event.seq}}
+    changed = {**_best_columns(rows), "model": {**INITIAL_MODEL_STATS, "rests_on": event.seq}}
     return changed | (_plate_closed(rows, event) if event.payload.get("closes_plate", True) else {})
 
 
@@ -353,7 +353,7 @@ _TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
 
 
 def _size(event: EventRow) -> int:
-    """Size of the stored payload in bytes."""
+    """Return the size of the stored payload in bytes."""
     return len(json.dumps(event.payload))
 
 
@@ -361,14 +361,14 @@ def _trial(rows: Rows, event: EventRow) -> TrialRow:
     return rows.trial(event.trial or 0)
 
 
-def _added(rows: Rows, event: EventRow, **values: Any) -> Columns:
+def _add_trial(rows: Rows, event: EventRow, **values: Any) -> Columns:
     study = rows.study
     row = TrialRow.new(study.id, event.trial or 0, event.payload["parameters"], event.created_at, **values)
     rows.put_trial(row)
     return {row.state: getattr(study, row.state) + 1}
 
 
-def _moved(rows: Rows, trial: TrialRow, **values: Any) -> Columns:
+def _change_trial(rows: Rows, trial: TrialRow, **values: Any) -> Columns:
     row = replace(trial, **values)
     rows.put_trial(row)
     if row.state == trial.state:
@@ -380,7 +380,8 @@ def _moved(rows: Rows, trial: TrialRow, **values: Any) -> Columns:
 
 
 def _with_observation(study: StudyRow, row: ObservationRow) -> Columns:
-    """The study's columns that a new observation changes; none if it does not count or there are several objectives."""
+    """Return the study's columns that a new observation changes; none if it does not count or there are several
+    objectives."""
     if has_several_objectives(study) or not counting(study)(row):
         return {}
     best = study.best
@@ -392,8 +393,8 @@ def _with_observation(study: StudyRow, row: ObservationRow) -> Columns:
     return changed
 
 
-def _recounted(rows: Rows) -> Columns:
-    """The columns ``best`` and ``results_since_best``, from all observations; empty with several objectives."""
+def _best_columns(rows: Rows) -> Columns:
+    """Return the columns ``best`` and ``results_since_best``, from all observations; empty with several objectives."""
     if has_several_objectives(rows.study):
         return {}
     best = rows.best_observation()

@@ -100,7 +100,7 @@ def test_the_first_printed_page_is_a_summary(browser: Browser, site: str, api: h
             "Coupling with morpholine",
             "KX-14",
             "anna, node-7",
-            "23, of which 22 count",
+            "23, of which the model uses 22",
             "25 in total, 1 failed, 1 running",
             "Best result",
             "The model expects",

@@ -157,6 +157,6 @@ def test_a_result_slightly_beyond_its_bounds_is_stored_with_a_warning(
         )
         page.goto("/studies/beyond")
         answers = page.locator("#assessment")
-        expect(answers).to_contain_text("Can I stop?Check the best result first: it is better than the best possible")
+        expect(answers).to_contain_text("Can I stop?Check the best result first: it is beyond the natural bound")
         expect(answers).to_contain_text("you can stop: nothing more can be gained.")
-        expect(answers).to_contain_text("The best result is 102 %, but 100 % is the best possible one.")
+        expect(answers).to_contain_text("The best result is 102 %, beyond the natural bound of 100 %.")

@@ -213,7 +213,7 @@ def test_kinds_of_refusals_beyond_the_limit_are_counted_together(clock: ManualCl
         refusals.note(str(number), "unknown", "id")
     for address in ("0", "new", "newer"):
         refusals.note(address, "unknown", "id")
-    counts = {(row.address, row.subject, row.token): row.count for row in refusals.taken(clock())}
+    counts = {(row.address, row.subject, row.token): row.count for row in refusals.take(clock())}
     assert len(counts) == MAX_REFUSAL_KINDS + 1
     assert (counts["0", "unknown", "id"], counts["many", "unknown", None]) == (2, 2)
 

@@ -64,7 +64,7 @@ def test_retry_after_of_a_small_quota_covers_a_second_of_its_rate(meter: Meter) 
     ann = caller(model_seconds_per_minute=6)
     meter.charge_processor_time(ann, 8.0)
     with pytest.raises(TooManyRequests) as raised:
-        meter.charge_for_model(ann, "s")
+        meter.set_payer(ann, "s")
     assert raised.value.limit.reset == 21  # 2 s overdrawn, and 0.1 s, at 0.1 s a second
 
 

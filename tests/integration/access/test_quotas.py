@@ -184,17 +184,17 @@ def test_model_time_quota_delays_only_the_user_who_exceeds_it() -> None:
     meter = Meter(lambda: now)
     heavy, light = caller("a", model_seconds_per_minute=6.0), caller("b", model_seconds_per_minute=6.0)
     for each, study in ((heavy, "large"), (light, "small")):
-        meter.charge_for_model(each, study)
+        meter.set_payer(each, study)
     meter.charge({"large": 12.0, "small": 0.1, "nobody's": 99.0})
     with pytest.raises(TooManyRequests, match="is limited to 6 processor seconds") as raised:
-        meter.charge_for_model(heavy, "large")
+        meter.set_payer(heavy, "large")
     assert (raised.value.limit.left, raised.value.limit.window) == (0, MODEL_WINDOW)
-    meter.charge_for_model(light, "small")
+    meter.set_payer(light, "small")
     now += raised.value.limit.reset
-    meter.charge_for_model(heavy, "large")
-    meter.charge_for_model(Caller("cid", "work", None, "c"), "large")
+    meter.set_payer(heavy, "large")
+    meter.set_payer(Caller("cid", "work", None, "c"), "large")
     meter.charge({"large": 1000.0})
-    meter.charge_for_model(heavy, "other")
+    meter.set_payer(heavy, "other")
 
 
 def test_model_time_is_charged_to_the_token_that_requested_it(guarded: Guarded) -> None:

@@ -203,10 +203,10 @@ def test_many_refusals_use_bounded_memory_and_are_all_counted() -> None:
     for number in range(10 * MAX_REFUSAL_KINDS):
         refusals.note(f"192.0.2.{number}", "unknown", None)
         refusals.note("198.51.100.7", "missing", None)
-    rows = refusals.taken(utc_now())
+    rows = refusals.take(utc_now())
     assert len(rows) <= MAX_REFUSAL_KINDS + 2
     assert sum(row.count for row in rows) == 20 * MAX_REFUSAL_KINDS
-    assert refusals.taken(utc_now()) == []
+    assert refusals.take(utc_now()) == []
 
 
 def test_actions_and_refusals_are_in_the_audit_log(guarded: Guarded, admin: httpx.Client) -> None:

@@ -355,7 +355,7 @@ BAD_ATTRIBUTES: list[tuple[Any, str, str]] = [
     (
         {"attributes": dict.fromkeys(map(str, range(64)), 1)},
         "/attributes",
-        "must be at most 64, not 65, counting the existing attributes of trial 1",
+        "must have at most 64 names, not 65, counting the existing attributes of trial 1",
     ),
     (
         {"attributes": {"a": "x" * 16_370}},

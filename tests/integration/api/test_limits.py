@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adabkb_service.api.body import MAX_VALUES
-from adabkb_service.contract.attributes import DEEPEST, MAX_ATTRIBUTES, MAX_BYTES
+from adabkb_service.contract.attributes import MAX_ATTRIBUTES, MAX_BYTES, MAX_LEVELS
 from adabkb_service.contract.early_stopping import MAX_STEPS
 from adabkb_service.contract.parameters import MAX_CHOICES, MAX_PARAMETERS, MAX_TAGS
 from adabkb_service.contract.reports import MAX_REPORTS
@@ -187,7 +187,7 @@ def test_each_limit_is_documented_in_a_table_row() -> None:
         "values or choices of a parameter": f"{MAX_CHOICES:,}",
         "tags": f"{MAX_TAGS}",
         "attributes of a trial": f"{MAX_ATTRIBUTES}, of {MAX_BYTES:,} bytes together as JSON, "
-        f"of {DEEPEST} levels each; a name has 1 to 200 characters and no colon",
+        f"of {MAX_LEVELS} levels each; a name has 1 to 200 characters and no colon",
         "items of a batch, reports of a request, points to predict at": f"{MAX_ITEMS:,}",
         "reports of an attempt": f"{MAX_REPORTS:,}",
         "a step": f"{MAX_STEPS:,}",

@@ -164,7 +164,11 @@ def test_large_bodies_are_processed_one_at_a_time(tmp_path: Path) -> None:
         at_work["bodies"] += 1 if step == "call" else -1
         most["bodies"] = max(most["bodies"], at_work["bodies"])
 
-    large = {**DEFINITION, "comment": "a" * body.SMALL, "parameters": [{"name": str(i)} for i in range(20_000)]}
+    large = {
+        **DEFINITION,
+        "comment": "a" * body.LARGE_BODY_BYTES,
+        "parameters": [{"name": str(i)} for i in range(20_000)],
+    }
     with (
         watching({body.parse: count}),
         server_on(f"sqlite:///{tmp_path}/adabkb.db") as address,

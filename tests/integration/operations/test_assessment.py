@@ -531,9 +531,9 @@ def test_a_best_result_beyond_its_natural_bound_is_a_warning_and_no_reason_to_st
     observe(running, "s", Value(150.0, parameters={"temperature": 80.0, "catalyst": "XPhos", "dye": 0.1}))
     found = assessment(running, "s")
     assert found.checks[0].check == "beyond_bounds"
-    assert "The best result is 150\xa0%, but 100\xa0% is the best possible one." in found.checks[0].text
+    assert "The best result is 150\xa0%, beyond the natural bound of 100\xa0%." in found.checks[0].text
     assert found.outlook.text.startswith(
-        "Check the best result first: it is better than the best possible one, the natural"
+        "Check the best result first: it is beyond the natural bound of the objective."
     )
     assert "gain of" not in found.outlook.text
 
@@ -580,7 +580,7 @@ def test_unusual_result_is_named_by_what_the_model_expected(running: Service) ->
     (trial,) = suggest(running, "s", Ask()).view.trials
     observe(running, "s", Value(usual / 10.0, trial.number))
     found = stored(running, "s", 26)
-    assert found.told.endswith("\xa0%")
+    assert found.numbers.endswith("\xa0%")
     assert re.fullmatch(
         r"This is unusual: the model expected a result between \d[\d.]* and \d[\d.]*\s% \(99%\)\. "
         r"Check the number and its decimal point\.",

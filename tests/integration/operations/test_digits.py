@@ -132,13 +132,13 @@ def test_advice_to_stop_follows_from_the_gap_and_the_noise(
     """The natural bound of a result is an answer, too, if it is close. The range of all results is 90."""
     reason = "not_known_yet" if gap is None else None
     found = Outlook(text="", gap=gap, probability=0.9, reason=reason, fewest=9, noise=noise, results_since_best=0)
-    possible = words.Possible(gap, room, tolerance=None, extent=90.0, quantity=YIELD)
+    possible = words.PossibleGain(gap, room, tolerance=None, extent=90.0, quantity=YIELD)
     assert words.outlook(found, 20, "", possible).startswith(answer)
 
 
 def test_what_is_possible_counts_from_what_the_model_expects_at_the_recommended_point() -> None:
     found = Outlook(text="", gap=0.0056, probability=0.9, reason=None, fewest=9, noise=0.01, results_since_best=0)
-    possible = words.Possible(0.0056, None, tolerance=None, extent=0.2, sign=-1.0, expected=0.0802)
+    possible = words.PossibleGain(0.0056, None, tolerance=None, extent=0.2, sign=-1.0, expected=0.0802)
     told = words.outlook(found, 60, "", possible)
     assert (
         "it is 90% certain that no point is better than 0.0746 on average. The recommended point has 0.0802, so at "
@@ -154,17 +154,17 @@ def test_what_is_possible_counts_from_what_the_model_expects_at_the_recommended_
 @pytest.mark.parametrize("is_over", [False, True])
 def test_a_best_result_beyond_the_natural_bound_is_to_be_checked_before_a_gain_is_named(is_over: bool) -> None:
     found = Outlook(text="", gap=0.0, probability=0.9, reason=None, fewest=9, noise=None, results_since_best=0)
-    possible = words.Possible(2.3, 0.0, tolerance=None, extent=35.0, quantity=YIELD, expected=100.0)
+    possible = words.PossibleGain(2.3, 0.0, tolerance=None, extent=35.0, quantity=YIELD, expected=100.0)
     told = words.outlook(found, 20, "", possible, is_over=is_over, is_beyond=True)
     assert told == ("The study issues no new trials. " if is_over else "") + (
-        "Check the best result first: it is better than the best possible one, the natural bound of the objective. If "
+        "Check the best result first: it is beyond the natural bound of the objective. If "
         "repetitions confirm it, and the bound is right, you can stop: nothing more can be gained."
     )
 
 
 def test_advice_to_stop_does_not_rest_on_a_model_that_predicts_poorly() -> None:
     found = Outlook(text="", gap=0.5, probability=0.9, reason=None, fewest=9, noise=1.0, results_since_best=0)
-    possible = words.Possible(0.5, 1.7, tolerance=None, extent=90.0, quantity=YIELD, expected=98.3)
+    possible = words.PossibleGain(0.5, 1.7, tolerance=None, extent=90.0, quantity=YIELD, expected=98.3)
     told = words.outlook(found, 20, "", possible, is_poor=True)
     assert told == (
         "It is too early to say. The model's predictions are hardly better than the median of the other results, so "
@@ -179,7 +179,7 @@ def test_an_ended_study_says_what_further_trials_could_have_gained() -> None:
     found = Outlook(
         text="", gap=None, probability=0.9, reason="not_known_yet", fewest=9, noise=1.0, results_since_best=0
     )
-    possible = words.Possible(None, 1.7, tolerance=None, extent=90.0, quantity=YIELD)
+    possible = words.PossibleGain(None, 1.7, tolerance=None, extent=90.0, quantity=YIELD)
     assert words.outlook(found, 20, "", possible, is_over=True) == (
         "The study issues no new trials. At most 1.7\xa0percentage points can be gained, up to the best "
         "possible result, 100\xa0%."
@@ -191,20 +191,20 @@ def test_a_gain_up_to_the_bound_says_from_where_it_counts() -> None:
     found = Outlook(
         text="", gap=None, probability=0.9, reason="not_known_yet", fewest=9, noise=1.5, results_since_best=0
     )
-    possible = words.Possible(None, 5.7, tolerance=None, extent=90.0, quantity=YIELD, mean=94.3)
+    possible = words.PossibleGain(None, 5.7, tolerance=None, extent=90.0, quantity=YIELD, mean=94.3)
     told = "a gain of at most 5.7\xa0percentage points, from the 94.3\xa0% that the model expects at the best point."
     assert words.outlook(found, 32, "", possible).endswith(told)
 
 
 def test_advice_to_stop_names_the_tolerance_and_the_missing_results() -> None:
     found = Outlook(text="", gap=3.0, probability=0.9, reason=None, fewest=9, noise=None, results_since_best=27)
-    within = words.outlook(found, 20, "", words.Possible(3.0, None, tolerance=4.0, extent=90.0, quantity=YIELD))
+    within = words.outlook(found, 20, "", words.PossibleGain(3.0, None, tolerance=4.0, extent=90.0, quantity=YIELD))
     assert "You can probably stop." in within
     assert "This is within the study's tolerance, 4.0\xa0percentage points." in within
-    beyond = words.outlook(found, 20, "", words.Possible(3.0, None, tolerance=2.0, extent=20.0, quantity=YIELD))
+    beyond = words.outlook(found, 20, "", words.PossibleGain(3.0, None, tolerance=2.0, extent=20.0, quantity=YIELD))
     assert beyond.endswith("The last 27 results brought no improvement, which alone is no reason to stop.")
     early = found.model_copy(update={"gap": None, "reason": "not_known_yet"})
-    told = words.outlook(early, 8, "", words.Possible(None, 15.0, tolerance=None, extent=90.0, quantity=YIELD))
+    told = words.outlook(early, 8, "", words.PossibleGain(None, 15.0, tolerance=None, extent=90.0, quantity=YIELD))
     assert "with 9 or more results; there are 8, so 1 more is needed." in told
 
 

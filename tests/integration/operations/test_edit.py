@@ -282,6 +282,17 @@ def test_invalid_edits_are_rejected_and_change_nothing(running: Service) -> None
         assert get(running, before.id) == before
 
 
+def test_an_edit_that_conflicts_with_another_parameter_names_its_field(running: Service) -> None:
+    kinds = {"name": "kind", "kind": "categorical", "choices": ["a", "b"]}
+    depth = {"name": "depth", "kind": "int", "low": 1, "high": 3, "when": {"kind": ["a"]}}
+    create(running, definition(parameters=[kinds, depth]))
+    with pytest.raises(Invalid) as refusal:
+        edit(running, {**kinds, "choices": ["b", "c"]})
+    (error,) = refusal.value.errors
+    assert error.pointer == "/parameters"
+    assert error.detail.startswith("cannot be combined with depth, whose when.kind.0 must be one of 'b', 'c'")
+
+
 def test_suggestion_after_an_edit_reads_few_waiting_trials(running: Service, study: str) -> None:
     """The first waiting trials are outside the space; later ones are not read."""
     for number in range(40):

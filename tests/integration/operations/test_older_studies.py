@@ -17,7 +17,7 @@ from adabkb_service.operations.data.trash import delete
 from adabkb_service.operations.model.why import why
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
-from adabkb_service.operations.studies.transfer import LOOKED_AT
+from adabkb_service.operations.studies.transfer import EXAMINED
 from adabkb_service.storage import events, grants, observations, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import ObservationRow
@@ -118,7 +118,7 @@ def test_older_values_are_mapped_to_the_new_space(database: Database, running: S
 
 def test_snapshot_is_bounded_and_has_the_best_results(database: Database, running: Service) -> None:
     create(running, definition(id="older"))
-    count = 3 * LOOKED_AT
+    count = 3 * EXAMINED
     with database.writing() as connection:
         older = studies.get(connection, "older")
         rows = [

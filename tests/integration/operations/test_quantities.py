@@ -151,7 +151,7 @@ def test_repeated_result_is_accepted_after_bounds_have_changed(running: Service)
 def test_only_measured_quantities_can_have_a_name_and_a_unit(running: Service) -> None:
     two = [{"metric": "cost_of_it", "direction": "minimize"}, {"metric": "size", "direction": "maximize"}]
     for settings, known in (
-        ({"metrics": ["purity"], "quantities": {"puritty": YIELD}}, "value, purity; do you mean 'purity'"),
+        ({"metrics": ["purity"], "quantities": {"puritty": YIELD}}, "value, purity; did you mean 'purity'"),
         ({"direction": None, "objectives": two, "quantities": {"value": YIELD}}, "it measures cost_of_it, size"),
         ({"quantities": {"value": {"low": 3, "high": 3}}}, "must be greater than low"),
         ({"quantities": {"value": {"digits": -1}}}, "greater than or equal to 0"),

@@ -11,7 +11,7 @@ from adabkb_service.contract.analysis import ValidationItem
 from adabkb_service.contract.quantities import Quantity
 from adabkb_service.operations.model.analysis import validation
 from adabkb_service.operations.model.assessment import assessment
-from adabkb_service.operations.model.verdict import Errors, Judged, Suggested, verdict
+from adabkb_service.operations.model.verdict import Errors, JudgedResults, Suggested, verdict
 from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
@@ -53,7 +53,7 @@ def test_verdict_is_the_first_reason_that_applies(
 ) -> None:
     all_ = items(inside, outside, half)
     known = [Suggested(1.0, 0.0, 2.0)] * suggested[0] + [Suggested(3.0, 0.0, 2.0)] * suggested[1]
-    judged = verdict(Judged(len(all_), all_, all_, known, errors), 9, PERCENT)
+    judged = verdict(JudgedResults(len(all_), all_, all_, known, errors), 9, PERCENT)
     assert (judged.code, judged.level) == found[:2]
     assert judged.text.startswith(found[2])
     if judged.level == "unknown":
@@ -68,7 +68,7 @@ def test_verdict_is_the_first_reason_that_applies(
 
 def test_verdict_names_what_does_not_count_and_which_model_is_meant() -> None:
     all_ = items(20, 0)
-    judged = verdict(Judged(900, all_, all_[:16], [], GOOD), 9, PERCENT, " of the cost").text
+    judged = verdict(JudgedResults(900, all_, all_[:16], [], GOOD), 9, PERCENT, " of the cost").text
     assert judged.startswith("You can mostly trust the model of the cost. ")
     assert "16 of 16 (14 expected) in its 90% intervals (of 900, only 20 are judged)." in judged
     assert "With the suggestions" not in judged
@@ -95,7 +95,7 @@ def test_without_a_verdict_the_results_that_are_missing_are_counted(
     counted: int, repeated: int, fewest: int, points: float, text: str
 ) -> None:
     all_ = items(counted + repeated, 0)
-    found = verdict(Judged(len(all_), all_, all_[:counted], [], GOOD), fewest, PERCENT, points=points)
+    found = verdict(JudgedResults(len(all_), all_, all_[:counted], [], GOOD), fewest, PERCENT, points=points)
     assert (found.code, found.level) == ("too_few_results", "unknown")
     assert found.text.startswith(text)
 

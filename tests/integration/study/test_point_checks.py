@@ -130,7 +130,7 @@ def test_each_wrong_context_value_has_its_error() -> None:
     refused = refusal(lambda: check({"speed": 99, "humidity": 2, "z": 0}))
     found = {error.pointer.removeprefix("/context/"): error.detail for error in refused.errors}
     assert found.keys() == {"speed", "humidity", "z", "machine"}
-    assert (found["speed"], found["machine"]) == (point_checks.CHOSEN, point_checks.NOT_KNOWN)
+    assert (found["speed"], found["machine"]) == (point_checks.NOT_CONTEXT, point_checks.CONTEXT_MISSING)
     assert faults(lambda: check({"machine": "A"})) == [("/context/humidity", "invalid_point")]
 
 

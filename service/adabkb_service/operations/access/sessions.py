@@ -54,9 +54,9 @@ def start(
     """
     minted = secrets.mint()
 
-    def started(connection: Connection) -> None:
+    def insert(connection: Connection) -> None:
         now = service.clock()
-        person = _known(connection, identity, now)
+        person = _create_or_update_person(connection, identity, now)
         caller = Caller(person.user, identity.scope, token=minted.id, address=address, person=person)
         if previous is not None:
             _end(connection, previous, now, address)
@@ -79,7 +79,7 @@ def start(
         tokens.add(connection, row)
         audit.note(connection, caller, now, "login", person.user, scope=identity.scope)
 
-    _write(service, started)
+    _write(service, insert)
     return minted.token
 
 
@@ -95,7 +95,7 @@ def end_all(service: Service, caller: Caller, user: str) -> int:
         PersonNotFound: there is no such person.
     """
 
-    def ended(connection: Connection) -> int:
+    def end_each(connection: Connection) -> int:
         if people.find(connection, user) is None:
             raise PersonNotFound(user)
         now = service.clock()
@@ -104,7 +104,7 @@ def end_all(service: Service, caller: Caller, user: str) -> int:
             audit.note(connection, caller, now, "sessions ended", user, sessions=number)
         return number
 
-    return _write(service, ended)
+    return _write(service, end_each)
 
 
 def own(service: Service, caller: Caller) -> list[TokenRow]:
@@ -143,7 +143,7 @@ def _write(service: Service, work: Callable[[Connection], T]) -> T:
     return done
 
 
-def _known(connection: Connection, identity: Identity, now: datetime) -> PersonRow:
+def _create_or_update_person(connection: Connection, identity: Identity, now: datetime) -> PersonRow:
     """Return the row of a person, created or updated with the given identity.
 
     Raises:
@@ -156,8 +156,8 @@ def _known(connection: Connection, identity: Identity, now: datetime) -> PersonR
         return known
     if people.find(connection, identity.user) is not None:
         raise LoginRefused(
-            f"The user name {identity.user!r} belongs to another account of the identity provider, which logged in "
-            "first. Ask an administrator of the provider to give you another name.",
+            f"The user name {identity.user!r} belongs to another account, which logged in first. Ask an administrator "
+            "of the identity provider to give you another name.",
             "login: name taken",
         )
     person = PersonRow(

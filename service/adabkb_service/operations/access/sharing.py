@@ -25,7 +25,7 @@ def access(service: Service, study_id: str) -> Access:
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
-        return _shown(grants.of_study(connection, study_id))
+        return _view(grants.of_study(connection, study_id))
 
 
 def right(service: Service, caller: Caller, study_id: str) -> Right:
@@ -61,22 +61,22 @@ def change(service: Service, caller: Caller, study_id: str, changes: dict[str, A
     with service.database.writing() as connection:
         studies.get(connection, study_id)
         before = grants.of_study(connection, study_id)
-        after = _changed(before, changes)
+        after = _apply(before, changes)
         if grants.owner(after) not in (None, grants.owner(before)):
             _check_owner(connection, changes["owner"])
         if after != before:
             grants.replace(connection, study_id, after)
-            action, detail = _described(before, after)
+            action, detail = _audit_entry(before, after)
             audit.note(connection, caller, service.clock(), action, study_id, **detail)
         given = [user for user, right in changes.get("shared_with", {}).items() if right is not None and user != "*"]
         unknown = tuple(user for user in given if _is_unknown(connection, user))
-    return _shown(after).model_copy(update={"unknown_users": unknown})
+    return _view(after).model_copy(update={"unknown_users": unknown})
 
 
-def _described(before: dict[str, Right], after: dict[str, Right]) -> tuple[str, dict[str, Any]]:
+def _audit_entry(before: dict[str, Right], after: dict[str, Right]) -> tuple[str, dict[str, Any]]:
     """Return the action of an audit entry, and its detail: the new owner, if any, and user -> right of each changed
     share, None if it was revoked."""
-    old, new = _shown(before), _shown(after)
+    old, new = _view(before), _view(after)
     changed = {
         user: new.shared_with.get(user)
         for user in sorted({*old.shared_with, *new.shared_with})
@@ -89,8 +89,8 @@ def _described(before: dict[str, Right], after: dict[str, Right]) -> tuple[str, 
 
 
 def _is_unknown(connection: Connection, user: str) -> bool:
-    """Return whether a user has no token and has never logged in: the name may be mistyped. A server without tokens
-    knows every user."""
+    """Return whether a user has no token and has never logged in, so that the name may be mistyped. On a server
+    without tokens, no user is unknown."""
     has_none = tokens.any_exist(connection) and not tokens.has_any(connection, user)
     return has_none and people.find(connection, user) is None
 
@@ -109,22 +109,22 @@ def _check_owner(connection: Connection, user: str) -> None:
         raise Invalid([FieldError("/owner", detail, "owner")])
 
 
-def _changed(before: dict[str, Right], changes: dict[str, Any]) -> dict[str, Right]:
+def _apply(before: dict[str, Right], changes: dict[str, Any]) -> dict[str, Right]:
     owner = changes.get("owner", grants.owner(before))
     shares = {user: right for user, right in before.items() if right != "own"} | changes.get("shared_with", {})
     if owner is not None and owner in changes.get("shared_with", {}):
         detail = "is the owner of the study, who already has full access; leave it out, or change the owner"
         raise Invalid([FieldError(json_pointer("shared_with", owner), detail, "owner")])
-    kept = {user: right for user, right in shares.items() if right is not None and user != owner}
-    if len(kept) > MAX_SHARES:
+    remaining = {user: right for user, right in shares.items() if right is not None and user != owner}
+    if len(remaining) > MAX_SHARES:
         detail = (
-            f"would share the study with {len(kept):,} users; the limit is {MAX_SHARES:,}. Share it with everybody "
-            "instead: *"
+            f"would share the study with {len(remaining):,} users; the limit is {MAX_SHARES:,}. Share it with "
+            "everybody instead: *"
         )
         raise Invalid([FieldError("/shared_with", detail, "too_many_shares")])
-    return kept if owner is None else {**kept, owner: "own"}
+    return remaining if owner is None else {**remaining, owner: "own"}
 
 
-def _shown(rights: dict[str, Right]) -> Access:
+def _view(rights: dict[str, Right]) -> Access:
     shared = {user: right for user, right in sorted(rights.items()) if right != "own"}
     return Access.model_validate({"owner": grants.owner(rights), "shared_with": shared})

@@ -31,7 +31,7 @@ def create(service: Service, caller: Caller, body: TokenBody, key: Key | None = 
     if body.studies is not None and "admin" in body.scopes:
         detail = "cannot be combined with the scope admin, which covers all studies; leave out one of them"
         raise Invalid([FieldError("/studies", detail, "admin_studies")])
-    return _made(service, caller, body, key)
+    return _create(service, caller, body, key)
 
 
 def create_link(
@@ -61,7 +61,7 @@ def create_link(
                 f"holds for {owner!r}."
             )
     body = TokenBody(name="link", user=owner, scopes=["read"], studies=[study_id], expires_at=expires_at)
-    return _made(service, caller, body, key, link=study_id)
+    return _create(service, caller, body, key, link=study_id)
 
 
 def page(
@@ -71,7 +71,7 @@ def page(
     second value returned is the ``after`` of the next page; None if this page is not full."""
     with service.database.reading() as connection:
         rows = tokens.page(connection, after, limit, link)
-    return [_shown(row) for row in rows], (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None
+    return [_view(row) for row in rows], (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None
 
 
 def revoke(service: Service, caller: Caller, token_id: str, link: str | None = None) -> None:
@@ -100,11 +100,11 @@ def change(service: Service, caller: Caller, token_id: str, quotas: dict[str, fl
         row = tokens.find(connection, token_id, to_change=True)
         if row is None:
             raise TokenNotFound(token_id)
-        changed = replace(row, quotas=_given({**(row.quotas or {}), **quotas}))
+        changed = replace(row, quotas=_without_none({**(row.quotas or {}), **quotas}))
         if changed != row:
             tokens.set_quotas(connection, token_id, changed.quotas)
             audit.note(connection, caller, service.clock(), "token changed", token_id, quotas=quotas)
-    return _shown(changed)
+    return _view(changed)
 
 
 def own(service: Service, caller: Caller) -> Self:
@@ -124,12 +124,12 @@ def own(service: Service, caller: Caller) -> Self:
     )
 
 
-def _given(quotas: dict[str, float | None]) -> dict[str, float] | None:
-    """Return the quotas that are not None, as stored; None if there are none."""
+def _without_none(quotas: dict[str, float | None]) -> dict[str, float] | None:
+    """Return the quotas that are not None; None if there are none."""
     return {name: value for name, value in quotas.items() if value is not None} or None
 
 
-def _made(
+def _create(
     service: Service, caller: Caller, body: TokenBody, key: Key | None = None, link: str | None = None
 ) -> NewToken:
     now, minted = service.clock(), secrets.mint(None if key is None else id_of(key))
@@ -147,9 +147,9 @@ def _made(
         expires_at=body.expires_at,
         revoked_at=None,
         used_at=None,
-        quotas=_given(body.quotas.changes()),
+        quotas=_without_none(body.quotas.changes()),
     )
-    shown = _shown(row)
+    shown = _view(row)
     with service.database.writing() as connection:
         if key is not None and tokens.find(connection, row.id) is not None:
             raise TokenExists(row.id)
@@ -163,7 +163,7 @@ def id_of(key: Key) -> str:
     return hashlib.sha256(f"{key.scope}\n{key.name}".encode()).hexdigest()[:12]
 
 
-def _shown(row: TokenRow) -> Token:
+def _view(row: TokenRow) -> Token:
     fields = {name: value for name, value in as_values(row).items() if name in Token.model_fields}
     return Token.model_validate({**fields, "quotas": row.quotas or {}})
 

@@ -21,7 +21,7 @@ from adabkb_service.study import lifecycle
 from adabkb_service.study.point_checks import feasible_point
 from adabkb_service.study.replay_state import ReplayState, replayed
 
-EVERYTHING = 2**31 - 1
+NO_LIMIT = 2**31 - 1
 NOT_IN_THE_LOG = {"lease_seconds", "leased_until"}
 
 
@@ -81,9 +81,11 @@ def _file(connection: Connection) -> Iterator[Finding]:
     """Yield the findings of SQLite's own checks. For PostgreSQL, use ``pg_amcheck``."""
     for (message,) in connection.execute(text("PRAGMA integrity_check")):
         if message != "ok":
-            yield Finding(None, f"SQLite finds the file damaged: {message}", "restore a backup")
+            yield Finding(None, f"SQLite reports damage in the file: {message}", "restore a backup")
     for broken in connection.execute(text("PRAGMA foreign_key_check")):
-        yield Finding(None, f"a row of {broken[0]} belongs to no {broken[2]}", "restore a backup")
+        yield Finding(
+            None, f"a row of the table {broken[0]} refers to a missing row of {broken[2]}", "restore a backup"
+        )
 
 
 def examine_study(connection: Connection, study: StudyRow) -> Iterator[Finding]:
@@ -94,13 +96,13 @@ def examine_study(connection: Connection, study: StudyRow) -> Iterator[Finding]:
     except ValueError as error:
         yield Finding(study.id, str(error), RESTORE)
         return
-    their_trials = trials.page(connection, study.id, state=None, after=0, limit=EVERYTHING)
-    results = observations.page(connection, study.id, 0, EVERYTHING)
-    curves = reports.page(connection, study.id, reports.FIRST, EVERYTHING)
+    trial_rows = trials.page(connection, study.id, state=None, after=0, limit=NO_LIMIT)
+    results = observations.page(connection, study.id, 0, NO_LIMIT)
+    curves = reports.page(connection, study.id, reports.FIRST, NO_LIMIT)
     for what in [
         *logged.contradictions,
         *_row(study, logged),
-        *_trials(study, logged, their_trials),
+        *_trials(study, logged, trial_rows),
         *_differences("observation", logged.observations, {row.seq: row for row in results}),
         *_differences("report", logged.reports, {(row.trial, row.attempt, row.step): row for row in curves}),
         *_points(logged),
@@ -109,8 +111,8 @@ def examine_study(connection: Connection, study: StudyRow) -> Iterator[Finding]:
     edits = [event.seq for event in log if event.kind == "edited" and event.seq <= study.model_seq]
     tree_since = max(edits, default=0)  # an edit of the space begins a new tree
     decided = {event.trial for event in log if event.kind == "suggested" and tree_since < event.seq <= study.model_seq}
-    points = len(results) + sum(row.estimate is not None for row in their_trials)
-    for what in _model(connection, study, [row for row in their_trials if row.number in decided], points):
+    points = len(results) + sum(row.estimate is not None for row in trial_rows)
+    for what in _model(connection, study, [row for row in trial_rows if row.number in decided], points):
         yield Finding(study.id, what, REPLAY)
 
 
@@ -145,9 +147,9 @@ def _row(study: StudyRow, logged: ReplayState) -> Iterator[str]:
         yield f"the study's state is {study.state}, but should be {state}"
 
 
-def _trials(study: StudyRow, logged: ReplayState, their_trials: list[TrialRow]) -> Iterator[str]:
-    yield from _differences("trial", logged.trials, {row.number: row for row in their_trials})
-    for trial in their_trials:
+def _trials(study: StudyRow, logged: ReplayState, trial_rows: list[TrialRow]) -> Iterator[str]:
+    yield from _differences("trial", logged.trials, {row.number: row for row in trial_rows})
+    for trial in trial_rows:
         if trial.state == "active" and trial.leased_until is None:
             yield f"trial {trial.number} is active without a lease"
         if not 0 <= trial.expirations <= max(trial.attempt, study.max_attempts):
@@ -186,8 +188,8 @@ def _points(logged: ReplayState) -> Iterator[str]:
 
 
 def _is_measured(row: TrialRow | ObservationRow) -> bool:
-    """Return whether a row may be between the steps of a parameter: results, and failures that were reported
-    without a trial."""
+    """Return whether the point of a row may be between the steps of a parameter. This is allowed for results, and
+    for failures that were reported without a trial."""
     return isinstance(row, ObservationRow) or (row.state == "failed" and row.attempt == 0)
 
 
@@ -208,8 +210,8 @@ def _is_as_issued(logged: ReplayState, row: TrialRow | ObservationRow) -> bool:
 
 
 def broken_tree(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the errors of cells that do not form a tree, each as the key of a cell and a sentence. ``cells`` maps key
-    -> status, in order of creation."""
+    """Yield the errors in a tree of cells, each as the key of a cell and a sentence. ``cells`` maps key -> status, in
+    order of creation."""
     if next(iter(cells), None) != ROOT:
         yield next(iter(cells), ROOT), "the first cell is not the root"
     children: dict[str, list[str]] = {}

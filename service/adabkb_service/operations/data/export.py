@@ -30,9 +30,9 @@ from adabkb_service.storage import model as rows
 from adabkb_service.storage.rows import CellStatus, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow, as_values
 from adabkb_service.study import lifecycle, render
 
-PAGE = 1000
-IN_MEMORY = 2**20
-PIECE = 2**16
+ROWS_PER_QUERY = 1000
+BYTES_IN_MEMORY = 2**20
+BYTES_PER_PIECE = 2**16
 
 
 Write = Callable[[Connection, StudyRow, TextIO], None]
@@ -83,7 +83,7 @@ def excel(service: Service, study_id: str) -> Iterator[bytes]:
     Raises:
         StudyNotFound: the study does not exist; raised before the first bytes.
     """
-    spool = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - _pieces closes it
+    spool = SpooledTemporaryFile(BYTES_IN_MEMORY)  # noqa: SIM115 - _pieces closes it
     try:
         with service.database.reading() as connection:
             sheet.write(connection, studies.get(connection, study_id), spool)
@@ -96,11 +96,11 @@ def excel(service: Service, study_id: str) -> Iterator[bytes]:
 
 def _pieces(spool: SpooledTemporaryFile[bytes]) -> Iterator[bytes]:
     with spool:
-        yield from iter(partial(spool.read, PIECE), b"")
+        yield from iter(partial(spool.read, BYTES_PER_PIECE), b"")
 
 
 def _snapshot(service: Service, study_id: str, write: Write) -> Iterator[str]:
-    spool = SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="")  # noqa: SIM115 - sent closes it
+    spool = SpooledTemporaryFile(BYTES_IN_MEMORY, "w+", encoding="utf-8", newline="")  # noqa: SIM115 - sent closes it
     try:
         with service.database.reading() as connection:
             write(connection, studies.get(connection, study_id), cast("TextIO", spool))
@@ -149,8 +149,8 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
         shown("cell", CellLine(key=key, status=cast("CellStatus", status)))
     for ordinal in rows.read_dictionary(connection, study.id):
         shown("dictionary", DictionaryLine(ordinal=ordinal))
-    for kept in idempotency.of_study(connection, study.id) if with_keys else ():
-        shown("key", KeyLine.model_validate(kept, from_attributes=True))
+    for stored_key in idempotency.of_study(connection, study.id) if with_keys else ():
+        shown("key", KeyLine.model_validate(stored_key, from_attributes=True))
 
 
 def event_line(event: EventRow) -> str:
@@ -161,7 +161,7 @@ def event_line(event: EventRow) -> str:
 
 def all_events(connection: Connection, study: StudyRow) -> Iterator[EventRow]:
     """Yield the whole log of a study, in order."""
-    return _all(lambda last: events.bounded_page(connection, study.id, last, PAGE).rows, "seq")
+    return _all(lambda last: events.bounded_page(connection, study.id, last, ROWS_PER_QUERY).rows, "seq")
 
 
 def _write_curves(connection: Connection, study: StudyRow, file: TextIO) -> None:
@@ -173,17 +173,18 @@ def _write_curves(connection: Connection, study: StudyRow, file: TextIO) -> None
 
 def _trials(connection: Connection, study: StudyRow) -> Iterator[TrialRow]:
     return _all(
-        lambda last: trials.bounded_page(connection, study.id, state=None, after=last, limit=PAGE).rows, "number"
+        lambda last: trials.bounded_page(connection, study.id, state=None, after=last, limit=ROWS_PER_QUERY).rows,
+        "number",
     )
 
 
 def _observations(connection: Connection, study: StudyRow) -> Iterator[ObservationRow]:
-    return _all(lambda last: observations.bounded_page(connection, study.id, last, PAGE).rows, "seq")
+    return _all(lambda last: observations.bounded_page(connection, study.id, last, ROWS_PER_QUERY).rows, "seq")
 
 
 def _reports(connection: Connection, study: StudyRow) -> Iterator[ReportRow]:
     after = reports.FIRST
-    while found := reports.page(connection, study.id, after, PAGE):
+    while found := reports.page(connection, study.id, after, ROWS_PER_QUERY):
         yield from found
         after = (found[-1].trial, found[-1].attempt, found[-1].step)
 

@@ -55,8 +55,8 @@ class Line(NamedTuple):
 
 Add = Callable[[Callable[[Connection, Any], Any], Iterable[Any]], None]
 """Adds rows: called with a function that writes several rows, and with the rows."""
-PIECE = 1000
-"""The number of rows of the temporary copy that are written at a time."""
+ROWS_PER_PIECE = 1000
+"""The number of rows that are written into the temporary database at a time."""
 Lines = dict[str, list[Line]]
 """``type`` -> lines of this type."""
 
@@ -81,15 +81,15 @@ def import_study(
         StudyExists: a study with this id exists.
     """
     try:
-        return _imported(database, lines, also)
+        return _import(database, lines, also)
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         # An altered log may cause any of these errors. The study has not been committed.
         raise _invalid(f"its lines contradict each other ({type(error).__name__})") from error
 
 
-def _imported(database: Database, lines: Iterable[str], also: Callable[[Connection, StudyRow], None]) -> views.Study:
+def _import(database: Database, lines: Iterable[str], also: Callable[[Connection, StudyRow], None]) -> views.Study:
     """Import a study. If the log was altered, any error may be raised."""
-    found = _parsed(lines)
+    found = _parse(lines)
     (shown,), (model,) = _contents(found, "study"), _contents(found, "model")
     log = [EventRow(shown.id, **dict(event)) for event in _contents(found, "event")]
     try:
@@ -100,7 +100,7 @@ def _imported(database: Database, lines: Iterable[str], also: Callable[[Connecti
         raise _invalid(logged.contradictions[0])
     for excluded in definition_of(logged.study.definition).exclusions().values():
         raise _invalid(excluded)
-    their_trials = _trials(logged, found["trial"])
+    trial_rows = _trials(logged, found["trial"])
     _check_results(logged, found["observation"])
     _check_reports(logged, found["report"])
     _check_files(logged, found["file"])
@@ -110,7 +110,7 @@ def _imported(database: Database, lines: Iterable[str], also: Callable[[Connecti
     _check_keys(study, found["key"])
 
     def write(add: Add) -> None:
-        add(trials.add, their_trials)
+        add(trials.add, trial_rows)
         add(observations.add, logged.observations.values())
         add(events.add, log)
         add(partial(_write_files, study.id), _contents(found, "file"))
@@ -157,8 +157,8 @@ def _write_files(study_id: str, connection: Connection, rows: Sequence[FileLine]
 
 
 def _examine_copy(study: StudyRow, write: Callable[[Add], None]) -> None:
-    """Write a study into a temporary database and examine it there. In the real database, no other transaction waits
-    meanwhile. The time needed grows with the length of the log.
+    """Write a study into a temporary database and examine it there, so that no transaction of the real database waits.
+    The time needed grows with the length of the log.
 
     Raises:
         Invalid: the study is inconsistent.
@@ -180,11 +180,11 @@ def _add_in_pieces(
     connection: Connection, add: Callable[[Connection, Sequence[Any]], Any], several: Iterable[Any]
 ) -> None:
     remaining = iter(several)
-    while some := list(islice(remaining, PIECE)):
+    while some := list(islice(remaining, ROWS_PER_PIECE)):
         add(connection, some)
 
 
-def _parsed(lines: Iterable[str]) -> Lines:
+def _parse(lines: Iterable[str]) -> Lines:
     found: Lines = {kind: [] for kind in LINES}
     for number, line in enumerate(lines, 1):
         try:
@@ -237,13 +237,13 @@ def _trials(logged: ReplayState, shown: list[Line]) -> list[TrialRow]:
     in the file that differs from the log."""
     lines = {line.content.number: line for line in shown}
     _check_complete("trials", logged.trials, lines, shown)
-    made = []
+    trial_rows = []
     for number, row in logged.trials.items():
         at, trial = lines[number]
-        made.append(replace(row, lease_seconds=trial.lease_seconds, leased_until=trial.leased_until))
-        if dict(render.trial(made[-1], logged.study)) != dict(trial):
+        trial_rows.append(replace(row, lease_seconds=trial.lease_seconds, leased_until=trial.leased_until))
+        if dict(render.trial(trial_rows[-1], logged.study)) != dict(trial):
             _refuse(at, f"trial {number} differs from the log")
-    return made
+    return trial_rows
 
 
 def _check_results(logged: ReplayState, shown: list[Line]) -> None:

@@ -1,4 +1,4 @@
-"""Which rows of a table are stored already, such as those of an export that is opened again."""
+"""Find the rows of a table that are stored already, such as those of an exported table that is imported again."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def known_rows(service: Service, study_id: str, body: PastedRows) -> KnownRows:
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
-        return KnownRows(rows=list(_known(connection, study_id, body)))
+        return KnownRows(rows=list(_stored_rows(connection, study_id, body)))
 
 
-def _known(connection: Connection, study_id: str, body: PastedRows) -> Iterator[KnownRow | None]:
+def _stored_rows(connection: Connection, study_id: str, body: PastedRows) -> Iterator[KnownRow | None]:
     numbers = sorted({row.trial for row in body.rows if row.trial is not None})
     seqs = sorted({row.observation for row in body.rows if row.observation is not None and row.trial is None})
     values = sorted({row.value for row in body.rows if row.value is not None})
@@ -47,8 +47,8 @@ def _known(connection: Connection, study_id: str, body: PastedRows) -> Iterator[
             yield _known_failure(row, stored.get(row.trial or 0))
             continue
         result = by_seq.get(row.observation or 0)
-        alone = [] if result is None else [result]
-        numbered = of_trials.get(row.trial, []) if row.trial else alone
+        of_observation = [] if result is None else [result]
+        numbered = of_trials.get(row.trial, []) if row.trial else of_observation
         yield _known_result(row, numbered, by_value.get(row.value, []))
 
 
@@ -74,7 +74,7 @@ def _known_result(
 
 
 def _is_same(row: PastedRow, result: ObservationRow) -> bool:
-    """Whether a row has the numbers and the point of a result."""
+    """Return whether a row has the numbers and the point of a result."""
     if (row.value is None) != (result.value is None) or (row.value is None and not row.metrics):
         return False
     given = {"": row.value, **row.metrics}
@@ -83,7 +83,7 @@ def _is_same(row: PastedRow, result: ObservationRow) -> bool:
 
 
 def _is_at(row: PastedRow, parameters: Mapping[str, Any]) -> bool:
-    """Whether a row has values, and each of them is that of a point."""
+    """Return whether a row has values of parameters, and a point has the same values."""
     return bool(row.parameters) and all(_alike(value, parameters.get(name)) for name, value in row.parameters.items())
 
 

@@ -60,9 +60,9 @@ def replay(service: Service, study_id: str) -> Replayed:
     with service.database.reading() as connection:
         study = studies.get(connection, study_id)
         log = events.page(connection, study_id, 0)
-        before = _stored(connection, study_id)
+        before = _stored_rows(connection, study_id)
     _check_revision(study)
-    model, as_of_folded = _folded(study, log)
+    model, as_of_stored = _fold(study, log)
     with service.database.writing() as connection:
         studies.lock_model_seq(connection, study_id, study.incarnation)
         if not studies.is_current(connection, study):
@@ -70,7 +70,7 @@ def replay(service: Service, study_id: str) -> Replayed:
         rows.clear(connection, study_id)
         write(connection, study_id, model.cells, frozenset(), model.dictionary)
         studies.save_model(connection, study_id, study.incarnation, model_seq=model.seq, checkpoint=model.learned)
-        after = _stored(connection, study_id)
+        after = _stored_rows(connection, study_id)
     service.forget(study_id)
     take_over = partial(_take_over, model.stats() if model.rests_on else None)
     service.do(Request(study_id, StudySummary, take_over, stores_model_stats=True))
@@ -79,7 +79,7 @@ def replay(service: Service, study_id: str) -> Replayed:
         len(log),
         len(after[0]),
         len(after[1]),
-        changed=before != as_of_folded,
+        changed=before != as_of_stored,
         suggestions=sum(is_decision(event) for event in log),
         diverged=model.diverged,
         libraries=_other_libraries(study),
@@ -97,18 +97,18 @@ def _check_revision(study: StudyRow) -> None:
         raise Invalid([FieldError("", detail, "engine_revision")])
 
 
-def _folded(study: StudyRow, log: list[EventRow]) -> tuple[Model, Rows]:
+def _fold(study: StudyRow, log: list[EventRow]) -> tuple[Model, Rows]:
     """Return the model after the whole log, and its rows as of ``study.model_seq``, the last event that the stored rows
     include."""
     model = start(study, log[0])
     try:
         model.fold(log[: study.model_seq])
-        as_of_folded = list(model.cells.items()), tuple(sorted(model.dictionary))
+        as_of_stored = list(model.cells.items()), tuple(sorted(model.dictionary))
         model.fold(log[study.model_seq :])
     except ArithmeticError as error:
         detail = f"the model cannot process event {model.seq + 1} ({error}); correct or exclude its observation"
         raise Invalid([FieldError("", detail, "model_failed")]) from error
-    return model, as_of_folded
+    return model, as_of_stored
 
 
 def _other_libraries(study: StudyRow) -> dict[str, str]:
@@ -124,5 +124,5 @@ def _take_over(model_stats: dict[str, Any] | None, draft: Draft, _: Points) -> O
     return Outcome(lifecycle.summary(draft.study))
 
 
-def _stored(connection: Connection, study_id: str) -> Rows:
+def _stored_rows(connection: Connection, study_id: str) -> Rows:
     return list(rows.read_cells(connection, study_id).items()), rows.read_dictionary(connection, study_id)

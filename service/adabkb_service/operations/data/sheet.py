@@ -27,13 +27,13 @@ MAX_BYTES = 64 * 2**20
 MAX_ROWS, MAX_COLUMNS = 20_000, 400
 """The maximum number of rows and columns of a sheet that is read."""
 TIME_FORMAT = "yyyy-mm-dd hh:mm:ss"
-WIDEST = 40
+MAX_WIDTH = 40
 """The maximum width of a column, in characters."""
 NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
-    """Write the rows of ``table`` as a sheet, in words."""
+    """Write the table of a study (``table.rows`` with ``in_words``) as an Excel file."""
     from openpyxl import Workbook  # noqa: PLC0415 (a slow import)
     from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
     from openpyxl.styles import Font  # noqa: PLC0415
@@ -42,29 +42,29 @@ def write(connection: Connection, study: StudyRow, file: IO[bytes]) -> None:
     book = Workbook(write_only=True)
     sheet = book.create_sheet("results")
     names = table.columns(connection, study, in_words=True)
-    heads = table.titles(definition_of(study.definition), names)
-    for place, head in enumerate(heads, 1):
-        fewest = len(TIME_FORMAT) + 2 if head.endswith("(UTC)") else 9
-        sheet.column_dimensions[get_column_letter(place)].width = min(max(len(head) + 2, fewest), WIDEST)
+    headers = table.titles(definition_of(study.definition), names)
+    for place, header in enumerate(headers, 1):
+        min_width = len(TIME_FORMAT) + 2 if header.endswith("(UTC)") else 9
+        sheet.column_dimensions[get_column_letter(place)].width = min(max(len(header) + 2, min_width), MAX_WIDTH)
     sheet.freeze_panes = "A2"
 
     def cell(value: Any, *, is_bold: bool = False) -> Any:
-        made = WriteOnlyCell(sheet)
+        written = WriteOnlyCell(sheet)
         if isinstance(value, float):
-            made.value, made.data_type = repr(value), "n"  # openpyxl itself would write 16 digits
+            written.value, written.data_type = repr(value), "n"  # openpyxl itself would write 16 digits
         elif isinstance(value, str):
             # A text that begins with "=" must stay text, and not become a formula.
-            made.value, made.data_type = NOT_IN_XML.sub("\ufffd", value), "s"
-            made.quotePrefix = bool(table.FORMULA.match(value))
+            written.value, written.data_type = NOT_IN_XML.sub("\ufffd", value), "s"
+            written.quotePrefix = bool(table.FORMULA.match(value))
         else:
-            made.value = value
+            written.value = value
         if isinstance(value, datetime):
-            made.number_format = TIME_FORMAT
+            written.number_format = TIME_FORMAT
         if is_bold:
-            made.font = Font(bold=True)
-        return made
+            written.font = Font(bold=True)
+        return written
 
-    sheet.append([cell(head, is_bold=True) for head in heads])
+    sheet.append([cell(header, is_bold=True) for header in headers])
     for row in table.rows(connection, study, in_words=True):
         sheet.append([cell(row.get(name)) for name in names])
     book.save(file)
@@ -80,7 +80,7 @@ def read(content: bytes) -> str:
     lines = csv.writer(written, delimiter="\t", lineterminator="\n")
     for count, row in enumerate(_rows(content), 1):
         if count > MAX_ROWS + 1:
-            raise _refused(f"has more than {MAX_ROWS:,} rows below its header; split it into several files")
+            raise _error(f"has more than {MAX_ROWS:,} rows below its header; split it into several files")
         lines.writerow(row)
     return written.getvalue()
 
@@ -92,7 +92,7 @@ def _rows(content: bytes) -> Iterator[list[str]]:
         with zipfile.ZipFile(io.BytesIO(content)) as parts:
             size = sum(part.file_size for part in parts.infolist())
         if size > MAX_BYTES:
-            raise _refused(f"unpacks to {size:,} bytes; at most {MAX_BYTES:,} are read")
+            raise _error(f"unpacks to {size:,} bytes; at most {MAX_BYTES:,} are read")
         book = load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
         sheet = book.worksheets[0]
         sheet.reset_dimensions()  # the size stated in the file may be wrong
@@ -105,7 +105,7 @@ def _rows(content: bytes) -> Iterator[list[str]]:
     except Invalid:
         raise
     except Exception as error:  # openpyxl raises various errors for invalid files
-        raise _refused(f"is not a valid .xlsx file ({type(error).__name__}); save it as .xlsx or CSV") from error
+        raise _error(f"is not a valid .xlsx file ({type(error).__name__}); save it as .xlsx or CSV") from error
 
 
 def _text(value: Any) -> str:
@@ -118,5 +118,5 @@ def _text(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _refused(sentence: str) -> Invalid:
+def _error(sentence: str) -> Invalid:
     return Invalid([FieldError("", f"The file {sentence}.", "sheet")])

@@ -1,6 +1,9 @@
-"""The table of a study's trials and results, as CSV, with the same columns and rows as the client's
-``Study.to_frame``. In words, it has the titles, states and purposes of the table of the web interface, for people and
-their spreadsheets; the import of the web interface and of the client reads both."""
+"""The table of a study's trials and results as CSV. It has the same columns and rows as the client's
+``Study.to_frame``.
+
+In words (``in_words``), it is for spreadsheets: column titles, states and purposes are as in the table of the web
+interface. The imports of the web interface and of the client read both forms.
+"""
 
 from __future__ import annotations
 
@@ -78,24 +81,23 @@ def write(
     connection: Connection, study: StudyRow, file: TextIO, *, has_commas: bool = False, in_words: bool = False
 ) -> None:
     """Write the table: the trials ordered by number, then the results without a trial, ordered by number. With
-    ``has_commas``, numbers have decimal commas, and cells are separated by semicolons. With ``in_words``, the table is
-    in words, as in the sheet.
+    ``has_commas``, numbers have decimal commas, and cells are separated by semicolons.
 
     A trial without a result has one row. A trial with several results (of several attempts) has a row for each result.
     """
     names = columns(connection, study, in_words=in_words)
-    between = ";" if has_commas else ","
-    table = csv.DictWriter(file, names, delimiter=between, lineterminator="\n", extrasaction="ignore")
-    heads = titles(definition_of(study.definition), names) if in_words else names
-    table.writerow(dict(zip(names, map(escaped, heads), strict=True)))
+    separator = ";" if has_commas else ","
+    table = csv.DictWriter(file, names, delimiter=separator, lineterminator="\n", extrasaction="ignore")
+    headers = titles(definition_of(study.definition), names) if in_words else names
+    table.writerow(dict(zip(names, map(escaped, headers), strict=True)))
     for row in rows(connection, study, in_words=in_words):
-        cells = {name: escaped(_written(value)) for name, value in row.items()}
+        cells = {name: escaped(_as_csv(value)) for name, value in row.items()}
         table.writerow({name: _with_comma(value) for name, value in cells.items()} if has_commas else cells)
 
 
 def columns(connection: Connection, study: StudyRow, *, in_words: bool = False) -> list[str]:
-    """Return the names of the columns of a study's table. In words, it has no value with several objectives. Without a
-    user who has reported something, it has no column for users."""
+    """Return the names of the columns of a study's table. With ``in_words``, a study with several objectives has no
+    columns ``value`` and ``std_error``. There is a column ``reported_by`` only if a result or a failure has one."""
     definition = definition_of(study.definition)
     parameters = [f"parameters.{parameter.name}" for parameter in definition.space().parameters]
     measured = [metric.name for metric in metrics_of(study.definition)]
@@ -130,8 +132,8 @@ def escaped(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
-def _written(cell: Any) -> Any:
-    """Return a cell as CSV has it: a time to the second, as spreadsheets read it."""
+def _as_csv(cell: Any) -> Any:
+    """Return a cell for CSV. Times are written to the second, so that spreadsheets can read them."""
     return f"{cell:%Y-%m-%d %H:%M:%S}" if isinstance(cell, datetime) else cell
 
 
@@ -152,10 +154,10 @@ def rows(connection: Connection, study: StudyRow, *, in_words: bool = False) -> 
             cells |= _of_result(result, definition, space)
         elif trial is not None:
             cells |= _point(render.trial(trial, study).parameters)
-        yield _in_words(cells, trial) if in_words else {name: _as_json(cell) for name, cell in cells.items()}
+        yield _to_words(cells, trial) if in_words else {name: _as_json(cell) for name, cell in cells.items()}
 
 
-def _in_words(cells: Row, trial: TrialRow | None) -> Row:
+def _to_words(cells: Row, trial: TrialRow | None) -> Row:
     found = {name: YES_NO[cell] if name in ("excluded", "outside") else cell for name, cell in cells.items()}
     found |= {"state": STATES[cells["state"]], "origin": OWN_POINT if trial is None else purpose(trial)}
     times = {name: cell for name, cell in found.items() if isinstance(cell, datetime)}

@@ -73,11 +73,11 @@ def delete(
     """
     writer = containers.new_writer()
     with service.closed(study_id):
-        left = repeating(service.timeouts.contention)(_delete, service, study_id, revisions, caller, purge, writer)
+        place = repeating(service.timeouts.contention)(_delete, service, study_id, revisions, caller, purge, writer)
     service.forget(study_id)
-    if left is not None:
+    if place is not None:
         with suppress(Busy, Unavailable):  # the study is deleted; sweeps remove its rows
-            removal.remove(service.database, study_id, writer, service.clock, REMOVAL_SECONDS, left)
+            removal.remove(service.database, study_id, writer, service.clock, REMOVAL_SECONDS, place)
 
 
 def _delete(
@@ -140,7 +140,7 @@ def page(service: Service, caller: Caller, before: int, limit: int) -> list[Dele
     """Return a page of the caller's deleted studies, latest deletion first. An administrator gets those of all
     users."""
     with service.database.reading() as connection:
-        return [_shown(row) for row in trash.page(connection, before, limit, *_of(caller))]
+        return [_view(row) for row in trash.page(connection, before, limit, *_of(caller))]
 
 
 def restore(
@@ -224,7 +224,7 @@ def _lines(packed: IO[bytes]) -> Iterator[str]:
         yield from file
 
 
-def _shown(row: TrashRow) -> Deletion:
+def _view(row: TrashRow) -> Deletion:
     return Deletion(
         deletion=row.id or 0,
         study=row.study_id,

@@ -26,7 +26,14 @@ from adabkb_service.operations.model.front import check_metric
 from adabkb_service.operations.model.in_context import check_same_space
 from adabkb_service.operations.model.predict import row
 from adabkb_service.operations.model.verdict import MIN_RESULTS as FEWEST_JUDGED
-from adabkb_service.operations.model.verdict import Errors, Judged, Suggested, too_early, verdict, without_verdict
+from adabkb_service.operations.model.verdict import (
+    Errors,
+    JudgedResults,
+    Suggested,
+    too_early,
+    verdict,
+    without_verdict,
+)
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.storage import observations, result_table, trials
@@ -80,7 +87,7 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
     _check_metric(service, study_id, metric)
     study, found = service.ask(study_id, "validation", metric)
     definition = definition_of(study.definition)
-    judged, of = found.judged or [], _of(definition, metric)
+    judged, of = found.judged or [], _of_metric(definition, metric)
     if not isinstance(definition.algorithm, AutoProfile):
         return _without_items(found.results, without_verdict("not_this_algorithm", of), "not_this_algorithm")
     domain = Domain(definition.space())
@@ -99,7 +106,7 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
         issued = {each.number: each for each in trials.of_numbers(connection, study_id, numbers)}
         since = result_table.moment_of(connection, study_id, fewest)
     reliable = {number: each for number, each in issued.items() if since is not None and each.created_at >= since}
-    repeated = _repeated(rows.values())
+    repeated = _repeated_results(rows.values())
     items = [
         answers.ValidationItem(
             observation=each.observation,
@@ -112,7 +119,7 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
         )
         for each in judged
     ]
-    counted = [each for each in items if not each.repeated] or items
+    once = [each for each in items if not each.repeated] or items
     suggested = [
         interval
         for each in judged
@@ -120,17 +127,17 @@ def validation(service: Service, study_id: str, metric: str | None = None) -> an
         and (row := rows.get(each.observation)) is not None
         and (interval := _as_suggested(each, row, reliable.get(row.trial or 0), metric)) is not None
     ]
-    errors = _errors(counted)
+    errors = _errors(once)
     return answers.Validation(
         results=found.results,
         items=items,
-        counted=len(counted),
-        inside=float(np.mean([each.lcb <= each.value <= each.ucb for each in counted])),
+        counted=len(once),
+        inside=float(np.mean([each.lcb <= each.value <= each.ucb for each in once])),
         error=errors.of_model,
         error_of_median=errors.of_median,
         reason=None,
         verdict=verdict(
-            Judged(found.results, items, counted, suggested, errors),
+            JudgedResults(found.results, items, once, suggested, errors),
             fewest,
             Labels.of(definition).quantity(metric or ""),
             of,
@@ -152,13 +159,13 @@ def _without_items(results: int, judged: answers.Verdict, reason: answers.NoVali
     )
 
 
-def _of(definition: StoredDefinition, metric: str | None) -> str:
-    """Return what a model is of, if there are several."""
+def _of_metric(definition: StoredDefinition, metric: str | None) -> str:
+    """Return "of" and the label of a metric, for sentences about its model; empty for the objective."""
     return "" if metric is None else f" of {Labels.of(definition).metric(metric)}"
 
 
-def _repeated(rows: Iterable[ObservationRow]) -> frozenset[int]:
-    """Return the numbers of the results at whose points there are others of them."""
+def _repeated_results(rows: Iterable[ObservationRow]) -> frozenset[int]:
+    """Return the numbers of the results that share their point with another one."""
     points = {each.seq: json.dumps(each.parameters, sort_keys=True) for each in rows}
     counts = Counter(points.values())
     return frozenset(seq for seq, point in points.items() if counts[point] > 1)
@@ -167,8 +174,8 @@ def _repeated(rows: Iterable[ObservationRow]) -> frozenset[int]:
 def _as_suggested(
     result: JudgedResult, row: ObservationRow, trial: TrialRow | None, metric: str | None
 ) -> Suggested | None:
-    """Return a result with the interval that the model gave when it suggested the point, widened by the noise. None
-    without such an interval, and if the result is at other values than suggested."""
+    """Return a result with the interval that the model gave when it suggested the point, widened by the noise. None if
+    there is no such interval, or if the result is at other values than suggested."""
     expected = None if trial is None else trial.expected
     if expected is not None and metric is not None:
         expected = (expected.get("metrics") or {}).get(metric)
@@ -239,8 +246,12 @@ def _slice_through(
 ) -> answers.Slice:
     before = row(service, study_id)
     space = definition_of(before.definition).space()
-    field_errors = [*_of_names(space, names), *_of_others(space, names, at), *_of_points(names, points)]
-    if field_errors := field_errors or _of_conditions(space, names, at):
+    field_errors = [
+        *_errors_in_names(space, names),
+        *_errors_in_values(space, names, at),
+        *_errors_in_count(names, points),
+    ]
+    if field_errors := field_errors or _errors_in_conditions(space, names, at):
         raise Invalid(field_errors)
     order = [axis.name for axis in space.axes]
     base = {i: axis.encode(at[axis.name]) for i, axis in enumerate(space.axes) if axis.name in at}
@@ -308,7 +319,7 @@ def _by_parameter(space: Space, found: Sensitivity) -> list[answers.ParameterImp
     return listed
 
 
-def _of_names(space: Space, names: Sequence[str]) -> list[FieldError]:
+def _errors_in_names(space: Space, names: Sequence[str]) -> list[FieldError]:
     """Return the errors in the names of the parameters that vary."""
     field_errors, fixed = [], {each.name for each in space.parameters if isinstance(each, Fixed)}
     for position, name in enumerate(names):
@@ -322,7 +333,7 @@ def _of_names(space: Space, names: Sequence[str]) -> list[FieldError]:
     return field_errors
 
 
-def _of_others(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> list[FieldError]:
+def _errors_in_values(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> list[FieldError]:
     """Return the errors in the values of the other parameters."""
     problems = space.problems(at, partial=True, is_measured=True)
     problems |= {name: "varies along the slice; leave it out" for name in names if name in at}
@@ -332,7 +343,7 @@ def _of_others(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> lis
     ]
 
 
-def _of_conditions(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> list[FieldError]:
+def _errors_in_conditions(space: Space, names: Sequence[str], at: Mapping[str, Any]) -> list[FieldError]:
     """Return the errors of fixed values that make the varying parameters inactive, and of parameters that are never
     active together."""
     field_errors, both = [], " and ".join(map(shown, names))
@@ -347,7 +358,7 @@ def _of_conditions(space: Space, names: Sequence[str], at: Mapping[str, Any]) ->
     return field_errors
 
 
-def _of_points(names: Sequence[str], points: int | None) -> list[FieldError]:
+def _errors_in_count(names: Sequence[str], points: int | None) -> list[FieldError]:
     most = MAX_VALUES[len(names)]
     if points is None or points <= most:
         return []

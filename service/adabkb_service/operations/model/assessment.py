@@ -31,7 +31,7 @@ from adabkb_service.engine.auto.config import CONFIDENCE
 from adabkb_service.errors import Invalid, Unavailable
 from adabkb_service.operations.model import analysis
 from adabkb_service.operations.model import assessment_in_words as words
-from adabkb_service.operations.model.choices import Judged, judged, largest_change, with_comparable_results
+from adabkb_service.operations.model.choices import RatedChoices, largest_change, rate_choices, with_comparable_results
 from adabkb_service.operations.model.failures import where_failed
 from adabkb_service.operations.model.front import front
 from adabkb_service.operations.model.good_ranges import GoodRange, good_range
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from adabkb_service.inference.questions import Assessed
 
 FEW_CHOICES = 3
-"""A parameter that is not known to matter and has at most this many choices has no sentence: a chart shows them."""
+"""A parameter that is not known to matter has no sentence if it has at most this many choices: a chart shows them."""
 IDLE = 0.2
 """A parameter hardly matters only if the 90% intervals along it, at the recommended point, exclude a change of this
 share of the range of all results."""
@@ -82,13 +82,13 @@ class _Facts:
     validations: dict[str, Validation] = field(default_factory=dict)
     """Leave-one-out predictions by objective; the key is "" in a study with a single objective."""
     trials: dict[int, int | None] = field(default_factory=dict)
-    """Number of a result that may be an outlier -> its trial; None for a user's own."""
+    """Number of a result that may be an outlier -> its trial; None without a trial."""
     others: dict[int, result_table.Others] = field(default_factory=dict)
     """Number of a result that may be an outlier -> what it is compared with. Empty with several objectives."""
     importances: dict[str, list[ParameterImportance]] = field(default_factory=dict)
     idle: set[str] = field(default_factory=set)
     """Parameters that are known to hardly matter, also at the recommended point."""
-    choices: dict[str, Judged] = field(default_factory=dict)
+    choices: dict[str, RatedChoices] = field(default_factory=dict)
     """By parameter that matters, or with more than ``FEW_CHOICES`` choices: which choices are good and which are
     worse."""
     ranges: dict[str, GoodRange] = field(default_factory=dict)
@@ -157,7 +157,7 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
         StudyNotFound: the study does not exist.
         Busy: too many requests wait for the model.
     """
-    facts = _of_study(service, row(service, study_id))
+    facts = _facts_of(service, row(service, study_id))
     try:
         _ask(service, facts)
     except Unavailable as error:
@@ -185,7 +185,7 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
     )
 
 
-def _of_study(service: Service, study: StudyRow) -> _Facts:
+def _facts_of(service: Service, study: StudyRow) -> _Facts:
     full, latest, measured, failures = lifecycle.full_view(study), None, None, ""
     definition = definition_of(study.definition)
     with service.database.reading() as connection:
@@ -220,15 +220,15 @@ def _ask(service: Service, facts: _Facts) -> None:
     for name in facts.objectives:
         facts.validations[name] = analysis.validation(service, facts.row.id, name or None)
     with service.database.reading() as connection:
-        judged = [each.observation for told in facts.validations.values() for each in told.items if each.outlier]
-        facts.trials = {each.seq: each.trial for each in observations.of_numbers(connection, facts.row.id, judged)}
+        outliers = [each.observation for found in facts.validations.values() for each in found.items if each.outlier]
+        facts.trials = {each.seq: each.trial for each in observations.of_numbers(connection, facts.row.id, outliers)}
         if not facts.objectives[0]:
-            facts.others = {seq: result_table.others(connection, facts.row.id, seq) for seq in judged}
+            facts.others = {seq: result_table.others(connection, facts.row.id, seq) for seq in outliers}
     if facts.definition.objectives:
         facts.front = front(service, facts.row.id)
     if facts.definition.dimension > 1:
         for name in facts.objectives:
-            if _is_believed(facts.validations[name]):
+            if _is_reliable(facts.validations[name]):
                 importance = analysis.importance(service, facts.row.id, name or None)
                 if importance.reason is None:
                     varying = {each.name for each in facts.definition.parameters if each.kind != "fixed"}
@@ -277,9 +277,9 @@ def _ask_about_parameters(service: Service, facts: _Facts, found: Assessed) -> N
     for name, along in listed.items():
         compared = with_comparable_results(name, points, found.recommended, partners)
         best = found.recommended[name]
-        known = judged(along.axes[0].values, along.predictions, best, definition.sign, extent, compared)
-        if known is not None:
-            facts.choices[name] = known
+        rated = rate_choices(along.axes[0].values, along.predictions, best, definition.sign, extent, compared)
+        if rated is not None:
+            facts.choices[name] = rated
 
 
 def _choices(parameter: Parameter) -> Sequence[Any]:
@@ -290,8 +290,8 @@ def _choices(parameter: Parameter) -> Sequence[Any]:
 
 
 def _partners(facts: _Facts) -> list[Parameter]:
-    """Return the parameters that results must share to be comparable: numbers that are known to matter, and choices
-    that are not known to hardly matter, since a choice may matter only together with another one."""
+    """Return the parameters that results must share to be comparable: numbers that are known to matter, and choices,
+    except those that are known to hardly matter. (A choice may matter only together with another one.)"""
     important = {each.name for each in facts.importances[""] if words.matters(each)}
     return [
         each
@@ -301,7 +301,7 @@ def _partners(facts: _Facts) -> list[Parameter]:
     ]
 
 
-def _is_believed(found: Validation) -> bool:
+def _is_reliable(found: Validation) -> bool:
     """Return whether a model's importances are reliable: there are enough results, and the model does not predict
     poorly, as far as this is known."""
     judged = found.results if found.reason == "not_this_algorithm" else found.counted
@@ -421,7 +421,7 @@ def _outlook(facts: _Facts) -> answers.Outlook:
         found,
         facts.results,
         growth,
-        _possible(facts),
+        _possible_gain(facts),
         is_over=is_over,
         is_poor=is_poor,
         is_beyond=is_feasible and _is_best_beyond(facts),
@@ -437,9 +437,10 @@ def _noise(facts: _Facts) -> float | None:
     return facts.model.noise if facts.model.noise is not None else repeated or None
 
 
-def _possible(facts: _Facts) -> words.Possible:
-    """Return how much better further results can be. The distance to the natural bound is that from the best result or,
-    if larger, that from the model's mean at its point, since the best of noisy results is partly luck."""
+def _possible_gain(facts: _Facts) -> words.PossibleGain:
+    """Return how much better further results can be. The distance to the natural bound is measured from the best
+    result or from the model's mean at its point, whichever is larger, since the best of noisy results is partly
+    luck."""
     model, quantity = facts.model, facts.names.quantity()
     bounds = quantity.model_dump(include={"low", "high"})
     best = facts.study.best if facts.study.best is not None and facts.study.best.feasible is not False else None
@@ -449,7 +450,7 @@ def _possible(facts: _Facts) -> words.Possible:
     rooms = [room(value, facts.study.direction, bounds) for value in values]
     largest = max((each for each in rooms if each is not None), default=None)
     spread = None if model is None else model.spreads.get("")
-    return words.Possible(
+    return words.PossibleGain(
         gap=facts.gap if model is None else model.gap,
         room=largest,
         tolerance=facts.row.tolerance,
@@ -483,19 +484,19 @@ def _checks(facts: _Facts) -> Iterator[answers.Check]:
         text = words.few_results(facts.results, facts.definition.dimension, fewest)
         yield answers.Check(check="few_results", text=text)
     for name, found in facts.validations.items():
-        yield from _of_predictions(found, facts, name)
-    yield from _of_edges(facts)
+        yield from _prediction_checks(found, facts, name)
+    yield from _edge_checks(facts)
 
 
-def _of_predictions(found: Validation, facts: _Facts, name: str) -> Iterator[answers.Check]:
+def _prediction_checks(found: Validation, facts: _Facts, name: str) -> Iterator[answers.Check]:
     """Yield the checks of the model's leave-one-out predictions."""
     digits, names = facts.digits, facts.names
     metric: dict[str, Any] = {"metric": name or None}
     if name not in digits:
         return
     for each in (each for each in found.items if each.outlier):
-        trial, tell = facts.trials.get(each.observation), words.doubted if each.doubted else words.outlier
-        text = tell(each, trial, digits[name], name, names, _contradicting(facts, each))
+        trial, describe = facts.trials.get(each.observation), words.doubted if each.doubted else words.outlier
+        text = describe(each, trial, digits[name], name, names, _contradicting(facts, each))
         yield answers.Check(check="outlier", text=text, observation=each.observation, trial=trial, **metric)
     if found.verdict.code == "poor_predictions":
         text = words.poor_predictions(found, digits[name], name, names)
@@ -512,14 +513,14 @@ def _contradicting(facts: _Facts, found: ValidationItem) -> str:
     return wording.at_point(facts.study, others.there)
 
 
-def _of_edges(facts: _Facts) -> Iterator[answers.Check]:
+def _edge_checks(facts: _Facts) -> Iterator[answers.Check]:
     """Yield a check for each range at whose end the recommended point lies. Parameters that are known to hardly matter
     are left out."""
     model = facts.model
     if model is None or model.recommended is None or facts.results < (model.fewest or MIN_RESULTS):
         return
     validation = facts.validations.get("")  # none if the model was busy when it was asked for it
-    if validation is None or not _is_believed(validation):
+    if validation is None or not _is_reliable(validation):
         return
     try:
         check_editable(facts.definition)

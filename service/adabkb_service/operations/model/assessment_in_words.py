@@ -14,7 +14,7 @@ from adabkb_service.contract.front import Front
 from adabkb_service.contract.quantities import UNNAMED, Quantity, in_points, with_unit
 from adabkb_service.engine.wording import decimals
 from adabkb_service.errors import MAX_NAME_LENGTH, shortened
-from adabkb_service.operations.model.choices import Judged
+from adabkb_service.operations.model.choices import RatedChoices
 from adabkb_service.operations.model.good_ranges import GoodRange
 from adabkb_service.operations.model.range_ends import RangeEnd
 from adabkb_service.operations.model.verdict import is_too_narrow
@@ -36,8 +36,8 @@ UNRELIABLE = (
     "The model's predictions are hardly better than the median of the other results, so the remaining gain is unknown."
 )
 BEYOND = (
-    "Check the best result first: it is better than the best possible one, the natural bound of the objective. If "
-    "repetitions confirm it, and the bound is right, you can stop: nothing more can be gained."
+    "Check the best result first: it is beyond the natural bound of the objective. If repetitions confirm it, and the "
+    "bound is right, you can stop: nothing more can be gained."
 )
 OVER = "The study issues no new trials."
 NO_GROWTH = "brought no noticeably better compromise."
@@ -103,7 +103,7 @@ def progress(
 
     Args:
         study: the study.
-        results: the number of results that count.
+        results: the number of results that the model has processed; if it does not answer, of all results.
         digits: the number format of the objective; None without results.
         at_best: what the model says about the best result.
         front: the Pareto front; None with a single objective.
@@ -115,7 +115,7 @@ def progress(
         return _of_several(study, results, front, names)
     best = study.best
     if best is None:
-        return f"{_counted(results, 'result')}."
+        return f"{_number_of(results, 'result')}."
     return " ".join(
         _of_best(
             best,
@@ -132,9 +132,9 @@ def _without_results(study: Study) -> str:
     if counts.failed:
         whole = "the only trial that ended" if counts.failed == 1 else f"all {counts.failed} trials that ended"
         if counts.completed:
-            whole = _counted(counts.failed, "trial")
+            whole = _number_of(counts.failed, "trial")
         return f"No results yet: {whole} failed."
-    running = f"{_counted(counts.active, 'trial')} {'is' if counts.active == 1 else 'are'} running"
+    running = f"{_number_of(counts.active, 'trial')} {'is' if counts.active == 1 else 'are'} running"
     return f"No results yet; {running}." if counts.active else "No results yet."
 
 
@@ -195,7 +195,7 @@ def latest(trial: Trial, digits: Mapping[str, Digits], names: Labels, *, is_earl
     why = PHASES[trial.phase] if trial.origin == "policy" else ORIGINS[trial.origin]
     found = [f"Trial {trial.number} {why}."]
     if trial.expected is not None and trial.phase != "sample" and not is_early:
-        expected = _expected(trial.expected, digits, names, has_intervals=has_intervals)
+        expected = _expectation(trial.expected, digits, names, has_intervals=has_intervals)
         found.append(f"The model expected {expected} there." if expected else "")
     if trial.state == "failed":
         found.append("It failed.")
@@ -211,18 +211,18 @@ def latest(trial: Trial, digits: Mapping[str, Digits], names: Labels, *, is_earl
     return " ".join(filter(None, found))
 
 
-def _expected(expected: Prediction, digits: Mapping[str, Digits], names: Labels, *, has_intervals: bool) -> str:
+def _expectation(expected: Prediction, digits: Mapping[str, Digits], names: Labels, *, has_intervals: bool) -> str:
     if expected.mean is not None and expected.std is not None:
-        return _predicted(expected, digits[""], has_intervals=has_intervals) if "" in digits else ""
+        return _prediction(expected, digits[""], has_intervals=has_intervals) if "" in digits else ""
     each = [
-        f"{names.metric(name)} {_predicted(found, digits[name], has_intervals=has_intervals)}"
+        f"{names.metric(name)} {_prediction(found, digits[name], has_intervals=has_intervals)}"
         for name, found in (expected.metrics or {}).items()
         if name in digits
     ]
     return ", ".join(each)
 
 
-def _predicted(found: Prediction | MetricPrediction, digits: Digits, *, has_intervals: bool) -> str:
+def _prediction(found: Prediction | MetricPrediction, digits: Digits, *, has_intervals: bool) -> str:
     mean, std = found.mean or 0.0, found.std or 0.0
     if not has_intervals or found.lcb is None or found.ucb is None:
         return digits.estimate(mean, std)
@@ -234,7 +234,7 @@ def findings(
     untried: Mapping[str, Sequence[Any]],
     names: Labels,
     idle: Collection[str] = (),
-    choices: Mapping[str, Judged] = MappingProxyType({}),
+    choices: Mapping[str, RatedChoices] = MappingProxyType({}),
     ranges: Mapping[str, GoodRange] = MappingProxyType({}),
 ) -> str:
     """Return sentences about which parameters matter to each objective, which choices are good, and which are untried:
@@ -251,8 +251,8 @@ def findings(
     good = {name: _best_choice(name, each, names) for name, each in choices.items()}
     good |= {name: _best_range(name, each, names) for name, each in ranges.items()}
     found = [line for name, rows in importances.items() for line in _matter(name, rows, names, idle, good)]
-    told = {name for rows in importances.values() for name in important(rows)}
-    found += [f"{names.parameter(name)}. {good[name]}" for name in choices if name not in told]
+    described = {name for rows in importances.values() for name in important(rows)}
+    found += [f"{names.parameter(name)}. {good[name]}" for name in choices if name not in described]
     if untried:
         found.append(f"Never tried: {'; '.join(_choices(name, left, names) for name, left in untried.items())}.")
     return "\n".join(filter(None, found))
@@ -272,14 +272,14 @@ def hardly_matters(each: ParameterImportance) -> bool:
     return each.total + 2.0 * each.total_error < MATTERS
 
 
-def _best_choice(name: str, found: Judged, names: Labels) -> str:
+def _best_choice(name: str, found: RatedChoices, names: Labels) -> str:
     """Return sentences about which choice is best, and which others are good, worse or not known to be either."""
     parts = {
         "Best": [found.best],
         "About as good": found.good,
         "Worse": found.worse,
         "Not ruled out": found.unknown,
-        "Predicted to be worse, but not yet tried with the best values of the other parameters": found.hardly,
+        "Predicted to be worse, but not yet tried with the best values of the other parameters": found.not_compared,
     }
     return " ".join(f"{what}: {_some(each, name, names)}." for what, each in parts.items() if each)
 
@@ -330,7 +330,7 @@ def _matter(
 
 
 @dataclass(frozen=True, slots=True)
-class Possible:
+class PossibleGain:
     """The largest possible gain of further results, and the numbers by which it is judged."""
 
     gap: float | None
@@ -349,7 +349,7 @@ class Possible:
     expected: float | None = None
     """The model's prediction at the recommended point, from which the gap is measured; None if it is unknown."""
     mean: float | None = None
-    """What the model expects at the best point, if ``room`` counts from there; None if it counts from the result."""
+    """The model's mean at the best point if ``room`` is measured from there; None if it is measured from the result."""
 
     @property
     def is_by_model(self) -> bool:
@@ -383,7 +383,7 @@ class Possible:
 
     @property
     def start(self) -> str:
-        """From where ``room`` counts, as the end of a sentence; empty if it counts from the best result."""
+        """The value from which ``room`` is measured, as the end of a sentence; empty if this is the best result."""
         if self.mean is None or self.room is None:
             return ""
         value = Digits(self.mean, self.mean, FINEST, self.quantity).rounded_like(self.mean, self.room)
@@ -400,7 +400,7 @@ def outlook(
     found: Outlook,
     results: int,
     growth: str,
-    possible: Possible,
+    possible: PossibleGain,
     *,
     is_over: bool = False,
     is_poor: bool = False,
@@ -410,7 +410,7 @@ def outlook(
 
     Args:
         found: the facts.
-        results: the number of results that count.
+        results: as in ``progress``.
         growth: the output of ``growth``; empty with a single objective.
         possible: the largest possible gain.
         is_over: whether the study issues no more new points.
@@ -425,18 +425,20 @@ def outlook(
         return " ".join(filter(None, [OVER, growth or _remaining(found, possible, is_poor=is_poor)]))
     if growth:
         return f"{'You can perhaps stop.' if growth.endswith(NO_GROWTH) else NOT_YET} {growth}"
-    why_little = _why_little(found, possible)
-    if is_poor and not why_little:
+    why_small = _why_small(found, possible)
+    if is_poor and not why_small:
         return f"It is too early to say. {_remaining(found, possible, is_poor=is_poor)}"
-    sentences = [*(_little(found, possible, why_little) if why_little else _not_little(found, results, possible))]
+    sentences = [
+        *(_with_small_gain(found, possible, why_small) if why_small else _with_larger_gain(found, results, possible))
+    ]
     if found.results_since_best >= LONG:
         sentences.append(f"The last {found.results_since_best} results brought no improvement.")
-        if not why_little:
+        if not why_small:
             sentences[-1] = sentences[-1].removesuffix(".") + ", which alone is no reason to stop."
     return " ".join(sentences)
 
 
-def _remaining(found: Outlook, possible: Possible, *, is_poor: bool) -> str:
+def _remaining(found: Outlook, possible: PossibleGain, *, is_poor: bool) -> str:
     """Return what further trials could gain; empty if nothing is known."""
     if possible.is_by_model and found.reason is None:
         return _by_model(found, possible)
@@ -448,8 +450,8 @@ def _remaining(found: Outlook, possible: Possible, *, is_poor: bool) -> str:
     return " ".join(filter(None, [unknown, f"A{_to_bound(possible)[1:]}"]))
 
 
-def _why_little(found: Outlook, possible: Possible) -> str:
-    """Return why the largest possible gain is too small to matter; empty if the gain may be large enough."""
+def _why_small(found: Outlook, possible: PossibleGain) -> str:
+    """Return why the largest possible gain is too small to matter; empty if it may be large enough."""
     most = possible.most
     if most is None or found.reason not in (None, "no_results", "not_known_yet"):
         return ""
@@ -463,7 +465,7 @@ def _why_little(found: Outlook, possible: Possible) -> str:
     return ""
 
 
-def _little(found: Outlook, possible: Possible, why: str) -> Iterator[str]:
+def _with_small_gain(found: Outlook, possible: PossibleGain, why: str) -> Iterator[str]:
     if possible.is_by_model:
         yield f"You can probably stop. {_by_model(found, possible)}"
     elif possible.room == 0.0:
@@ -474,7 +476,7 @@ def _little(found: Outlook, possible: Possible, why: str) -> Iterator[str]:
     yield why
 
 
-def _not_little(found: Outlook, results: int, possible: Possible) -> Iterator[str]:
+def _with_larger_gain(found: Outlook, results: int, possible: PossibleGain) -> Iterator[str]:
     reason: NoGap = found.reason or "not_known_yet"
     is_unknown = possible.gap is None and reason in ("no_results", "not_known_yet")
     if is_unknown and found.fewest is not None and results < found.fewest:
@@ -503,7 +505,7 @@ def _still_needed(results: int, left: int) -> str:
     return f"; there {are} {results}, so {left} more {needed} needed"
 
 
-def _by_model(found: Outlook, possible: Possible) -> str:
+def _by_model(found: Outlook, possible: PossibleGain) -> str:
     how = "" if found.probability is None else f"it is {100.0 * found.probability:.4g}% certain that "
     gain = possible.in_unit(possible.most or 0.0)
     if not possible.end:
@@ -514,7 +516,7 @@ def _by_model(found: Outlook, possible: Possible) -> str:
     )
 
 
-def _to_bound(possible: Possible) -> str:
+def _to_bound(possible: PossibleGain) -> str:
     gain = possible.in_unit(possible.room or 0.0)
     return f"at most {gain} can be gained, up to the best possible result, {possible.bound}{possible.start}."
 
@@ -527,33 +529,33 @@ def growth(front: Front, latest: int) -> str:
         return ""
     if front.hypervolume < (1.0 + LITTLE_GROWTH) * before[-1].hypervolume:
         return f"The last {LONG} results {NO_GROWTH}"
-    return f"The last {LONG} results brought {_counted(len(front.history) - len(before), 'better compromise')}."
+    return f"The last {LONG} results brought {_number_of(len(front.history) - len(before), 'better compromise')}."
 
 
 def _of_several(study: Study, results: int, front: Front | None, names: Labels) -> str:
     """Return sentences about the best result of each objective, and the number of best compromises."""
     goals = ", ".join(f"{names.metric(each.metric)} ({each.direction}d)" for each in study.objectives)
-    told = [f"{_counted(results, 'result')} of {goals}."]
+    sentences = [f"{_number_of(results, 'result')} of {goals}."]
     if front is not None and front.observed:
         best = []
         for each in study.objectives:
             values = [point.metrics[each.metric] for point in front.observed]
             value = min(values) if each.direction == "minimize" else max(values)
             best.append(f"best {names.metric(each.metric)} {written(names.quantity(each.metric), value)}")
-        told.append(f"B{', '.join(best)[1:]}.")
+        sentences.append(f"B{', '.join(best)[1:]}.")
         if results > 1:
             count = len(front.observed)
-            told.append(
-                f"{_counted(count, 'result')} {'is a best compromise' if count == 1 else 'are best compromises'}: no "
+            sentences.append(
+                f"{_number_of(count, 'result')} {'is a best compromise' if count == 1 else 'are best compromises'}: no "
                 "other result is at least as good in every objective and better in one."
             )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def few_results(results: int, parameters: int, fewest: int) -> str:
     """Warn that there are few results."""
-    of = f"{_counted(parameters, 'parameter')} that {'varies' if parameters == 1 else 'vary'}"
-    more = _counted(fewest - results, "more result")
+    of = f"{_number_of(parameters, 'parameter')} that {'varies' if parameters == 1 else 'vary'}"
+    more = _number_of(fewest - results, "more result")
     return (
         f"Few results: {results}, for {of}. The model needs {more} to compare parameters and to bound the remaining "
         "gain."
@@ -562,9 +564,9 @@ def few_results(results: int, parameters: int, fewest: int) -> str:
 
 def beyond_bounds(best: float, sign: float, quantity: Quantity) -> str:
     """Warn that the best result is beyond the natural bound."""
-    end, value = Possible(None, None, None, 0.0, quantity, sign).bound, with_unit(figure(best, 9), quantity.unit)
+    end, value = PossibleGain(None, None, None, 0.0, quantity, sign).bound, with_unit(figure(best, 9), quantity.unit)
     return (
-        f"The best result is {value}, but {end} is the best possible one. Noise can explain a small difference: repeat "
+        f"The best result is {value}, beyond the natural bound of {end}. Noise can explain a small difference: repeat "
         "the trial. Otherwise, correct the result or the natural bound. Until then, do not rely on the recommended "
         "point and on the remaining gain."
     )
@@ -575,10 +577,10 @@ def outlier(
 ) -> str:
     """Warn that a result is improbable given the others. ``others``: what other results at its point gave, if they
     contradict it."""
-    whose, value = _whose(found.observation, trial, metric, names), digits.result(found.value)
+    whose, value = _name_of(found.observation, trial, metric, names), digits.result(found.value)
     if others:
         return f"{whose} is {value}, but at the same point, {others}. Check both measurements and entries."
-    return f"{_contradicted(found, trial, digits, metric, names)} Check the measurement and the entry."
+    return f"{_contradiction(found, trial, digits, metric, names)} Check the measurement and the entry."
 
 
 def doubted(
@@ -587,24 +589,24 @@ def doubted(
     """State that the model gives a result less weight; ``others`` as in ``outlier``."""
     if not others:
         return (
-            f"{_contradicted(found, trial, digits, metric, names)} The model gives this result less weight unless a "
+            f"{_contradiction(found, trial, digits, metric, names)} The model gives this result less weight unless a "
             "repetition confirms it."
         )
-    whose, value = _whose(found.observation, trial, metric, names), digits.result(found.value)
+    whose, value = _name_of(found.observation, trial, metric, names), digits.result(found.value)
     return (
         f"{whose} is {value}, but at the same point, {others}, and the model expects {digits.mean(found.mean)} given "
         "the others. The model gives this result less weight. If it is wrong, correct or exclude it."
     )
 
 
-def _contradicted(found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels) -> str:
-    whose, value = _whose(found.observation, trial, metric, names), digits.result(found.value)
+def _contradiction(found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels) -> str:
+    whose, value = _name_of(found.observation, trial, metric, names), digits.result(found.value)
     expected = digits.expected(found.mean, found.lcb, found.ucb, found.std)
     return f"{whose} is {value}, but given the others, the model expects {expected}."
 
 
-def _whose(seq: int, trial: int | None, metric: str, names: Labels) -> str:
-    """Return the name of a result: that of its trial or, without a trial, that of a user's own result."""
+def _name_of(seq: int, trial: int | None, metric: str, names: Labels) -> str:
+    """Return the name of a result: by the number of its trial or, without a trial, by its own number."""
     what = names.metric(metric) if metric else "The result"
     if trial is None:
         return f"{what} of own result R{seq}" if metric else f"Own result R{seq}"
@@ -642,5 +644,5 @@ def edge(found: RangeEnd, names: Labels) -> str:
     return f"The best point is at the {found.end} end of {names.parameter(found.parameter)} ({bound}).{more}"
 
 
-def _counted(count: int, thing: str) -> str:
+def _number_of(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else 's'}"

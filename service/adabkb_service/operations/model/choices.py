@@ -11,14 +11,14 @@ from adabkb_service.contract.answers import Prediction
 from adabkb_service.contract.parameters import FloatParameter, IntParameter, Parameter
 
 CLOSE = 0.1
-"""A choice is about as good as the best one if it is worse by less than this share of the range of all results, even at
-the upper end of the interval of their difference."""
+"""A choice is about as good as the best one if the upper end of the interval of their difference is less than this
+share of the range of all results."""
 COMPARABLE = 0.25
 """A number is comparable with that of the recommended point if it differs by at most this share of its range."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RatedChoices:
     """The choices of a parameter, with all other parameters at the recommended point."""
 
     best: Any
@@ -28,26 +28,26 @@ class Judged:
     worse: list[Any]
     """Choices that are worse with a probability of about 95% each, and that have a comparable result."""
     unknown: list[Any]
-    """Choices that are not known to be either."""
-    hardly: list[Any] = field(default_factory=list)
-    """Choices that the posterior finds worse, but without a comparable result: they were tried with other
-    partners only."""
+    """Choices that are not known to be good or worse."""
+    not_compared: list[Any] = field(default_factory=list)
+    """Choices that are worse according to the posterior, but without a comparable result: they were tried only with
+    other values of the other parameters."""
 
 
-def judged(
+def rate_choices(
     values: Sequence[Any],
     predictions: Sequence[Prediction],
     best: Any,
     sign: float,
     extent: float,
     compared: Collection[str],
-) -> Judged | None:
-    """Divide choices into good, worse, unknown and hardly tried ones, according to the posterior. Return None if the
+) -> RatedChoices | None:
+    """Divide choices into good, worse, unknown and not compared ones, according to the posterior. Return None if the
     best choice is not among the values, or if a prediction is incomplete.
 
-    The posterior assumes that a choice that was bad with some partners is bad with all, which is often wrong, such as
-    for a solvent that was only tried with a bad ligand. So a choice is called worse only if it has a comparable result.
-
+    The posterior assumes that a choice that was bad with some values of the other parameters is bad with all of them.
+    This is often wrong, for example for a solvent that was only tried with a bad ligand. So a choice is called worse
+    only if it has a comparable result.
     Half the width of the interval of a difference of two choices is the root of the sum of squares of half the widths
     of their intervals. The interval from the joint posterior, whose correlations are not negative, would be narrower.
 
@@ -63,13 +63,13 @@ def judged(
     top = known.get(repr(best))
     if top is None or any(None in (each.mean, each.lcb, each.ucb) for each in predictions):
         return None
-    found = Judged(best, [], [], [])
+    found = RatedChoices(best, [], [], [])
     for value in values:
         if value == best:
             continue
         difference, half = behind(top, known[repr(value)], sign)
         if difference - half > 0.0:
-            (found.worse if repr(value) in compared else found.hardly).append(value)
+            (found.worse if repr(value) in compared else found.not_compared).append(value)
         elif difference + half < CLOSE * extent:
             found.good.append(value)
         else:
@@ -80,14 +80,14 @@ def judged(
 def with_comparable_results(
     name: str, results: Iterable[Mapping[str, Any]], point: Mapping[str, Any], partners: Sequence[Parameter]
 ) -> set[str]:
-    """Return the choices of a parameter, as ``repr`` writes them, with a result that is comparable with a point: its
-    partners have the same choices and similar numbers.
+    """Return the choices of a parameter, as ``repr`` writes them, that have a result comparable with a point: the same
+    choices and similar numbers of the other parameters that matter.
 
     Args:
         name: the parameter.
         results: the points of results.
         point: the recommended point.
-        partners: the other parameters that count.
+        partners: the parameters that matter; ``name`` itself is ignored.
     """
     others = [each for each in partners if each.name != name]
     alike = (each for each in results if name in each and all(_is_alike(other, each, point) for other in others))
@@ -116,7 +116,7 @@ def largest_change(predictions: Sequence[Prediction]) -> float:
 def behind(top: Prediction, other: Prediction, sign: float) -> tuple[float, float]:
     """Return how much worse a choice is than the best one, and half the width of the interval of this difference. It
     follows from the lower half of the best choice's interval and the upper half of the other's."""
-    at, there = sign * (top.mean or 0.0), sign * (other.mean or 0.0)
+    best, mean = sign * (top.mean or 0.0), sign * (other.mean or 0.0)
     worst = sign * ((top.lcb if sign > 0.0 else top.ucb) or 0.0)
-    hope = sign * ((other.ucb if sign > 0.0 else other.lcb) or 0.0)
-    return at - there, math.hypot(at - worst, hope - there)
+    highest = sign * ((other.ucb if sign > 0.0 else other.lcb) or 0.0)
+    return best - mean, math.hypot(best - worst, highest - mean)

@@ -1,5 +1,5 @@
-"""For the chart of what was tried: how many results lie in each combination of a part of one parameter and a part of
-another, and which combinations the constraints and mixtures of a study exclude. A part is an interval or a value."""
+"""The chart of what was tried: count the results in each combination of a part of one parameter and a part of another,
+and find the combinations that constraints and mixtures exclude. A part is an interval or a value."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def tried(
     results: Iterable[tuple[Point, float]],
     failed: Iterable[Point],
 ) -> list[Tried]:
-    """Count results and failed trials in each combination of a part of one parameter and a part of another. Points in
-    which a parameter has no value, or one outside its parts, are left out.
+    """Count results and failed trials in each combination of a part of one parameter and a part of another. Points
+    without a value of a parameter, or with one outside its parts, are left out.
 
     Args:
         space: the space of the study.
@@ -108,7 +108,7 @@ def tried(
 
 
 class _Parts:
-    """The parts of an axis: between edges, or a part for each value."""
+    """The parts of an axis: the intervals between edges or, without edges, its values."""
 
     def __init__(self, axis: Axis, edges: Sequence[float]) -> None:
         self._axis, self._edges = axis, edges
@@ -142,7 +142,7 @@ def _place(space: Space, name: str) -> int:
     for place, axis in enumerate(space.axes):
         if axis.name == name and not isinstance(axis, CatalogueAxis):
             return place
-    raise _invalid("parameter", f"is {shown(name)}, which is not a parameter that varies, or is a catalogue")
+    raise _invalid("parameter", f"is {shown(name)}, which does not exist, does not vary, or is a catalogue")
 
 
 def _parts(axis: Axis, edges: Sequence[float]) -> Array:

@@ -29,7 +29,7 @@ def where_failed(parameters: Sequence[Parameter], failed: Sequence[Point], succe
     chance = parts / math.comb(count, len(failed))
     if not failed or not succeeded or chance >= PROBABLE:
         return ""
-    where = next((told for each in parameters for told in _separate(each, failed, succeeded)), None)
+    where = next((part for each in parameters for part in _separate(each, failed, succeeded)), None)
     if where is None:
         return ""
     whole = f"{len(failed)} of {count} trials failed, all {where}"
@@ -37,7 +37,7 @@ def where_failed(parameters: Sequence[Parameter], failed: Sequence[Point], succe
 
 
 def _separate(parameter: Parameter, failed: Sequence[Point], succeeded: Sequence[Point]) -> Iterator[str]:
-    """Yield, in words, the part of a parameter in which all failures are, and no success; nothing without one."""
+    """Yield, in words, the part of a parameter that contains all failures and no success, if there is one."""
     name, title = parameter.name, parameter.label or parameter.name
     if parameter.kind == "fixed" or any(name not in point for point in (*failed, *succeeded)):
         return

@@ -55,7 +55,7 @@ def front(service: Service, study_id: str, feasible: float | None = None, contex
         results=len(found.growth),
         hypervolume=found.growth[-1][1] if found.growth else None,
         history=_steps(found.growth),
-        observed=_observed(service, study, found.results),
+        observed=_observed_front(service, study, found.results),
         model=[
             answers.FrontEstimate(parameters=parameters, probability=probability, **prediction.as_json())
             for parameters, prediction, probability in (found.points if has_points else [])
@@ -120,7 +120,7 @@ def _steps(growth: list[tuple[int, float]]) -> list[answers.Growth]:
     ]
 
 
-def _observed(service: Service, study: StudyRow, results: list[int]) -> list[answers.FrontPoint]:
+def _observed_front(service: Service, study: StudyRow, results: list[int]) -> list[answers.FrontPoint]:
     definition = definition_of(study.definition)
     space = definition.space()
     with service.database.reading() as connection:

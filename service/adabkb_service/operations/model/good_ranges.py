@@ -34,9 +34,9 @@ def good_range(
     extent: float,
 ) -> GoodRange | None:
     """Return where a parameter is good, according to the posterior along it. A value is worse if the posterior says so
-    with a probability of about 95%, and if the difference is at least ``CLOSE`` of the range of all results. Return
-    None if neither end of the range is known to be worse, if a prediction is incomplete, or if the parameter is
-    periodic, so that its range has no ends.
+    with a probability of about 95%, and if the difference is at least the share ``CLOSE`` of the range of all
+    results. Return None if neither end of the range is known to be worse, if a prediction is incomplete, or if the
+    parameter is periodic, so that its range has no ends.
 
     Args:
         parameter: the parameter.
@@ -54,17 +54,17 @@ def good_range(
     is_worse = [difference - half > 0.0 and difference >= CLOSE * extent for difference, half in differences]
     first, last = is_worse.index(False), len(values) - 1 - is_worse[::-1].index(False)  # the best one is not worse
     beside = 0 if parameter.axis().count == len(values) else 1  # otherwise, values between these may be worse
-    low = _rounded(parameter, values[first - beside], math.floor) if first > 0 else None
-    high = _rounded(parameter, values[last + beside], math.ceil) if last < len(values) - 1 else None
+    low = _round(parameter, values[first - beside], math.floor) if first > 0 else None
+    high = _round(parameter, values[last + beside], math.ceil) if last < len(values) - 1 else None
     low = None if low is None or low <= parameter.low else low
     high = None if high is None or high >= parameter.high else high
     if low is None and high is None:
         return None
-    best = _rounded(parameter, values[top], round)
+    best = _round(parameter, values[top], round)
     return GoodRange(min(max(best, parameter.low), parameter.high), low, high)
 
 
-def _rounded(parameter: FloatParameter | IntParameter, value: float, rounding: Callable[[float], int]) -> float:
+def _round(parameter: FloatParameter | IntParameter, value: float, rounding: Callable[[float], int]) -> float:
     """Round a value as ``DIGITS`` says. Values of integers, and of parameters with a step, are not rounded."""
     if isinstance(parameter, IntParameter) or parameter.step is not None:
         return value

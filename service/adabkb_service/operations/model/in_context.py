@@ -26,8 +26,8 @@ Context = Mapping[str, Any] | Literal["latest"] | None
 
 
 def known_context(service: Service, study_id: str, context: Context) -> Mapping[str, Any] | None:
-    """Return a context as values by name. ``LATEST`` stands for those of the latest result that counts, or for None if
-    there is no such result.
+    """Return a context as values by name. ``LATEST`` stands for those of the latest result that is not excluded and
+    lies in the space; without such a result, the context is None.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -55,11 +55,11 @@ def ask_in_context(
         Unavailable: the model cannot process the log or takes too long, or the client has disconnected.
         Contention: the space was edited during every attempt.
     """
-    return repeating(service.timeouts.contention)(_asked, service, study_id, context, question, *arguments)
+    return repeating(service.timeouts.contention)(_ask, service, study_id, context, question, *arguments)
 
 
 def slice_of(study: StudyRow, context: Mapping[str, Any]) -> Slice:
-    """Return the slice of the space that a context leaves.
+    """Return the slice of the space with the values of a context.
 
     Raises:
         Invalid: the context does not match the study, or has no feasible point.
@@ -81,7 +81,7 @@ def check_same_space(before: StudyRow, after: StudyRow) -> None:
         raise Contention(f"The space of study {after.id!r} was edited meanwhile; try again.")
 
 
-def _asked(
+def _ask(
     service: Service, study_id: str, context: Mapping[str, Any], question: str, *arguments: Any
 ) -> tuple[StudyRow, Any]:
     with service.database.reading() as connection:

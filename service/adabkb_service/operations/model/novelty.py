@@ -1,4 +1,4 @@
-"""What is new about a suggested point, in words: what nobody had tried before."""
+"""Describe in words what is new about a suggested point: values that no earlier point has."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def recommendation(
     by_model, required = None, FEASIBLE if feasible is None else feasible
     reason: answers.RecommendationReason = "no_results"
     try:
-        study, found, gap = _recommended(service, study_id, required, known)
+        study, found, gap = _ask_recommendation(service, study_id, required, known)
     except Unavailable as error:
         study = row(service, study_id)
         gap = None if study.model is None else study.model["gap"]
@@ -87,7 +87,7 @@ def recommendation(
             reason = model_reason(service, study, error)
     else:
         by_model = None if found is None else render.recommended(found)
-    observed = render.best(study) if known is None else _observed(service, study, known)
+    observed = render.best(study) if known is None else _best_in_context(service, study, known)
     caution = _caution(study, definition, by_model, observed, required)
     return answers.Recommendation(
         model=by_model,
@@ -98,7 +98,7 @@ def recommendation(
     )
 
 
-def _recommended(
+def _ask_recommendation(
     service: Service, study_id: str, required: float, context: Mapping[str, Any] | None
 ) -> tuple[StudyRow, Recommended | None, float | None]:
     """Return the study, the model's point, and the gap. The gap is None if a context is given."""
@@ -110,7 +110,7 @@ def _recommended(
     return study, found, None
 
 
-def _observed(service: Service, study: StudyRow, context: Mapping[str, Any]) -> Best | None:
+def _best_in_context(service: Service, study: StudyRow, context: Mapping[str, Any]) -> Best | None:
     """Return the best observation in a context."""
     within = slice_of(study, context)
     with service.database.reading() as connection:
@@ -162,7 +162,7 @@ def predict(
             return known
     predictions = [
         render.prediction(each)
-        for each in repeating(service.timeouts.contention)(_predicted, service, study_id, points)
+        for each in repeating(service.timeouts.contention)(_ask_predictions, service, study_id, points)
     ]
     outcome = Outcome(answers.Predictions(predictions=predictions))
     if key is None:
@@ -170,7 +170,7 @@ def predict(
     return service.do(Request(study_id, answers.Predictions, lambda _, __: outcome, key))
 
 
-def _predicted(service: Service, study_id: str, points: Sequence[Mapping[str, Any]]) -> list[Expected]:
+def _ask_predictions(service: Service, study_id: str, points: Sequence[Mapping[str, Any]]) -> list[Expected]:
     before = row(service, study_id)
     space = definition_of(before.definition).space()
     checked = [checked_point(space, point, f"/points/{i}", is_measured=True) for i, point in enumerate(points)]

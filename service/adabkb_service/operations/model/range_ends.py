@@ -65,14 +65,14 @@ def _beyond(each: FloatParameter | IntParameter, direction: float) -> float:
     low, high = float(each.low), float(each.high)
     if each.scale == "log":
         factor = min(max((high / low) ** 0.25, MIN_FACTOR), MAX_FACTOR)
-        return _plain(high * factor if direction > 0 else low / factor)
+        return _round(high * factor if direction > 0 else low / factor)
     step = each.step or 0.0
     reach = (high - low) / 2.0
-    reach = max(round(reach / step), 1) * step if step else _plain(reach)
+    reach = max(round(reach / step), 1) * step if step else _round(reach)
     return float(f"{high + reach if direction > 0 else low - reach:.12g}")
 
 
-def _plain(value: float) -> float:
+def _round(value: float) -> float:
     """Round to two significant digits."""
     return float(f"{value:.2g}")
 

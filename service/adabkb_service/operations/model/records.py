@@ -1,5 +1,5 @@
-"""The records of a study. Of the results that count and satisfy all outcome constraints, a record is one that is better
-than all before it."""
+"""The records of a study. A record is a result that is better than all earlier ones, among the results that are inside
+the space, not excluded, and satisfy all outcome constraints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STUDIES = 1000
 RESULTS_AT_ONCE = 1000
 """The number of results that are read into memory at a time."""
 
-Found = list[tuple[int, float]]
+RecordList = list[tuple[int, float]]
 """Number and value of each record."""
 
 
@@ -33,12 +33,12 @@ class Course:
     study_seq: int
     results: int
     """The number of results up to that event."""
-    found: Found
+    found: RecordList
     worst: float | None
-    """The worst value of a result that counts; None without one."""
+    """The worst value of the results that are inside the space and not excluded; None without one."""
 
 
-_NOTHING = Course(0, 0, [], None)
+_EMPTY = Course(0, 0, [], None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ class Records:
     read."""
 
     def __init__(self) -> None:
-        self._known: LRUCache[tuple[str, frozenset[int]], Course] = LRUCache(STUDIES)
+        self._cached: LRUCache[tuple[str, frozenset[int]], Course] = LRUCache(STUDIES)
         """Incarnation of a study and the numbers of the results that are left out -> its records."""
         self._repeated: LRUCache[str, _Repeated] = LRUCache(STUDIES)
         """Incarnation of a study -> the results at the point of its best one."""
         self._guard = threading.Lock()
 
-    def of(self, connection: Connection, study: StudyRow | ListedStudy) -> Found:
+    def of(self, connection: Connection, study: StudyRow | ListedStudy) -> RecordList:
         """Return the records of a study. ``connection`` must be in the transaction that read the row."""
         return self.course(connection, study).found
 
@@ -72,19 +72,19 @@ class Records:
         row. The results with the numbers ``without`` are left out."""
         key = study.incarnation, without
         with self._guard:
-            known = self._known.get(key, _NOTHING)
-        if known.study_seq == study.study_seq:
-            return known
-        is_later = known is not _NOTHING and known.study_seq < study.study_seq
-        if not is_later or events.has_changed_results(connection, study.id, known.study_seq):
-            known = _NOTHING
-        found, worst = known.found, known.worst
-        if known.results < study.observations:
-            later, worst = _later(connection, studies.get(connection, study.id), known, without)
+            cached = self._cached.get(key, _EMPTY)
+        if cached.study_seq == study.study_seq:
+            return cached
+        is_later = cached is not _EMPTY and cached.study_seq < study.study_seq
+        if not is_later or events.has_changed_results(connection, study.id, cached.study_seq):
+            cached = _EMPTY
+        found, worst = cached.found, cached.worst
+        if cached.results < study.observations:
+            later, worst = _new_records(connection, studies.get(connection, study.id), cached, without)
             found = found + later
         course = Course(study.study_seq, study.observations, found, worst)
         with self._guard:
-            self._known[key] = course
+            self._cached[key] = course
         return course
 
     def repeated(self, connection: Connection, study: ListedStudy) -> Repeats | None:
@@ -94,16 +94,16 @@ class Records:
         if not course.found or study.best is None:
             return None
         with self._guard:
-            known = self._repeated.get(study.incarnation)
-        if known is not None and known.study_seq == study.study_seq:
-            return known.found
+            cached = self._repeated.get(study.incarnation)
+        if cached is not None and cached.study_seq == study.study_seq:
+            return cached.found
         if (
-            known is not None
-            and known.study_seq < study.study_seq
-            and known.results == study.observations
-            and not events.has_changed_results(connection, study.id, known.study_seq)
+            cached is not None
+            and cached.study_seq < study.study_seq
+            and cached.results == study.observations
+            and not events.has_changed_results(connection, study.id, cached.study_seq)
         ):
-            found = known.found
+            found = cached.found
         else:
             trial = observations.get(connection, study.id, course.found[-1][0]).trial
             found = result_table.at_best(connection, study.id, trial, study.best)
@@ -112,28 +112,28 @@ class Records:
         return found
 
 
-def _later(
-    connection: Connection, study: StudyRow, known: Course, without: frozenset[int]
-) -> tuple[Found, float | None]:
+def _new_records(
+    connection: Connection, study: StudyRow, cached: Course, without: frozenset[int]
+) -> tuple[RecordList, float | None]:
     """Return the new records among the results after those that are cached, and the worst of all results."""
     if has_several_objectives(study):
         return [], None
     if is_edited(study.definition) or study.definition.get("outcome_constraints"):
-        return _counting(connection, study, known, without)
+        return _new_records_one_by_one(connection, study, cached, without)
     maximize = study.definition["direction"] == "maximize"
-    which: dict[str, Any] = {"maximize": maximize, "after": known.results, "without": without}
+    which: dict[str, Any] = {"maximize": maximize, "after": cached.results, "without": without}
     found = overview.records(connection, study.id, **which)
     worst = overview.worst(connection, study.id, **which)
-    better = [(seq, value) for seq, value in found if _is_better(study, value, known.found)]
-    return better, _worse(study, known.worst, worst)
+    better = [(seq, value) for seq, value in found if _is_better(study, value, cached.found)]
+    return better, _worse(study, cached.worst, worst)
 
 
-def _counting(
-    connection: Connection, study: StudyRow, known: Course, without: frozenset[int]
-) -> tuple[Found, float | None]:
-    """As ``_later``, for a study where a query cannot select the results that count."""
-    found, counts, has_all = list(known.found), counting(study), decided(study)
-    after, is_last, worst = known.results, False, known.worst
+def _new_records_one_by_one(
+    connection: Connection, study: StudyRow, cached: Course, without: frozenset[int]
+) -> tuple[RecordList, float | None]:
+    """As ``_new_records``, for an edited space or outcome constraints, which a query cannot check."""
+    found, counts, has_all = list(cached.found), counting(study), decided(study)
+    after, is_last, worst = cached.results, False, cached.worst
     while not is_last:
         page = observations.bounded_page(connection, study.id, after, RESULTS_AT_ONCE)
         for row in filter(has_all, filter(counts, page.rows)):
@@ -145,7 +145,7 @@ def _counting(
             if violation == 0.0 and _is_better(study, value, found):
                 found.append((row.seq, value))
         after, is_last = page.rows[-1].seq, page.is_last
-    return found[len(known.found) :], worst
+    return found[len(cached.found) :], worst
 
 
 def _worse(study: StudyRow, one: float | None, other: float | None) -> float | None:
@@ -153,5 +153,5 @@ def _worse(study: StudyRow, one: float | None, other: float | None) -> float | N
     return min(values, key=lambda value: merit(study, value), default=None)
 
 
-def _is_better(study: StudyRow, value: float, records: Found) -> bool:
+def _is_better(study: StudyRow, value: float, records: RecordList) -> bool:
     return not records or merit(study, value) > merit(study, records[-1][1])

@@ -1,5 +1,5 @@
-"""A random sample of the results of a large study, for charts that draw each of them. Without it, they would draw only
-extreme results, and show bands that do not exist."""
+"""Choose a random sample of the results of a large study, for charts that draw each result as a dot. A chart of only
+the extreme results would show bands that do not exist."""
 
 from __future__ import annotations
 

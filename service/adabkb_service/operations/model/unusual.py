@@ -1,4 +1,5 @@
-"""What the page says of a result that a person has entered: the stored numbers, and whether they are unusual."""
+"""The message of the page about a result that a person has entered: the stored numbers, and whether they are
+unusual."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ WIDE = 2.5758293035489004
 FEWEST = 4
 """The minimum number of other results with which a result is compared."""
 MOST = 5000
-"""In studies with more results, ``warnings`` finds nothing, since it compares each result with all others."""
+"""In studies with more results, ``warnings`` returns nothing, since it compares each result with all others."""
 CONFIRMED = "confirmed"
 """The attribute with the value that a person has confirmed."""
 CHECK = "Check the number and its decimal point."
@@ -43,17 +44,17 @@ APART = 0.25
 class Stored:
     """A result that was just stored."""
 
-    told: str
+    numbers: str
     """Its numbers, with their units."""
     warning: str
-    """A sentence if it is unusual; empty otherwise."""
+    """A sentence if the result is unusual; empty otherwise."""
 
 
 def stored(service: Service, study_id: str, seq: int) -> Stored:
-    """Return what to say about a result. It is unusual outside the 99% interval of what the model expected when it
-    chose the point, widened by the noise. Without such a prediction, or if it rests on too few results, it is unusual
-    far outside the range of all others. It is also unusual beyond natural bounds. Where there are other results at its
-    point, it is compared with these instead.
+    """Return a result's numbers, and a warning if it is unusual. It is unusual if it is beyond natural bounds. If there
+    are other results at its point, it is compared with these. Otherwise, it is unusual if it is outside the 99%
+    interval that the model predicted when it chose the point, widened by the noise. Without such a prediction, or if
+    the prediction is based on too few results, it is unusual if it is far outside the range of all others.
 
     Raises:
         StudyNotFound, ObservationNotFound: the study or the result does not exist.
@@ -61,16 +62,16 @@ def stored(service: Service, study_id: str, seq: int) -> Stored:
     """
     with service.database.reading() as connection:
         row = studies.get(connection, study_id)
-        judged = _judged(connection, row, observations.get(connection, study_id, seq))
+        compared = _compare(connection, row, observations.get(connection, study_id, seq))
     study = lifecycle.full_view(row)
-    result = judged.result
+    result = compared.result
     numbers = wording.result(study.quantities, {"value": result.value, "metrics": result.metrics or {}})
-    return Stored(numbers, _sentence(study, judged, _Model(service, row)))
+    return Stored(numbers, _sentence(study, compared, _Model(service, row)))
 
 
 def warnings(service: Service, study_id: str, seqs: Sequence[int]) -> dict[int, str]:
-    """Return the warnings about those of the results that are unusual, by number. A result that does not count, or
-    whose number a person has confirmed, has none.
+    """Return the warnings about the unusual ones among some results, by number. There is none about results that are
+    excluded or outside the space, or whose value a person has confirmed.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -80,27 +81,27 @@ def warnings(service: Service, study_id: str, seqs: Sequence[int]) -> dict[int, 
         row = studies.get(connection, study_id)
         if row.observations > MOST:
             return {}
-        judged = [
-            _judged(connection, row, result)
+        compared = [
+            _compare(connection, row, result)
             for result in observations.of_numbers(connection, study_id, seqs)
             if not result.excluded
         ]
     study, model = lifecycle.full_view(row), _Model(service, row)
     found = {
         each.result.seq: _sentence(study, each, model)
-        for each in judged
+        for each in compared
         if not each.result.outside and each.confirmed != each.result.value
     }
     return {seq: sentence for seq, sentence in found.items() if sentence}
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _Comparison:
     """A result, and what it is compared with."""
 
     result: Observation
     first: Trial | None
-    """The trial of the first result at its point; None if that has none."""
+    """The trial of the first result at its point; None if this result has no trial."""
     before: int
     """The number of results when the trial was suggested; 0 without a prediction."""
     others: result_table.Others
@@ -108,14 +109,14 @@ class _Judged:
     """The value that a person has confirmed; None without one."""
 
 
-def _judged(connection: Connection, row: StudyRow, result: ObservationRow) -> _Judged:
+def _compare(connection: Connection, row: StudyRow, result: ObservationRow) -> _Comparison:
     definition, others = definition_of(row.definition), result_table.others(connection, row.id, result.seq)
     own = None if result.trial is None else trials.get(connection, row.id, result.trial)
     _, number = min([(result.seq, result.trial), *((each.seq, each.trial) for each in others.there)])
     first = own if number == result.trial else number and trials.get(connection, row.id, number)
     shown = render.trial(first, row) if first else None
     attributes = result.attributes if own is None else own.attributes
-    return _Judged(
+    return _Comparison(
         render.observation(result, definition, definition.space()),
         shown,
         result_table.count_before(connection, row.id, shown.created_at) if shown and shown.expected else 0,
@@ -125,8 +126,8 @@ def _judged(connection: Connection, row: StudyRow, result: ObservationRow) -> _J
 
 
 class _Model:
-    """Facts about a study's model, asked for when they are first needed. They are missing if it does not answer in
-    time.
+    """Facts about a study's model. The model is asked when they are first needed; they are missing if it does not
+    answer in time.
 
     Args:
         service: the running service.
@@ -157,24 +158,24 @@ class _Model:
         return frozenset(each.observation for each in found.items if each.doubted)
 
 
-def _sentence(study: Study, judged: _Judged, model: _Model) -> str:
-    result, others = judged.result, judged.others
+def _sentence(study: Study, compared: _Comparison, model: _Model) -> str:
+    result, others = compared.result, compared.others
     if result.beyond_natural_bounds:
         return wording.beyond_natural_bounds(study, result)
     if result.value is None or study.objectives or others.count < FEWEST:
         return ""
-    return _warning(study, result.value, judged, model)
+    return _warning(study, result.value, compared, model)
 
 
-def _warning(study: Study, value: float, judged: _Judged, model: _Model) -> str:
+def _warning(study: Study, value: float, compared: _Comparison, model: _Model) -> str:
     """Return a sentence about a value that is unusual beside the other results; empty if it is not."""
-    others = judged.others
+    others = compared.others
     extent = others.high - others.low
     if others.there:
-        if abs(value - others.mean_there) <= APART * extent or _is_other_wrong(study, value, judged, model):
+        if abs(value - others.mean_there) <= APART * extent or _is_other_wrong(study, value, compared, model):
             return ""
         return f"This is unusual: at the same point, {wording.at_point(study, others.there)}. {CHECK}"
-    expected = _expected(study, judged, model)
+    expected = _predicted_range(study, compared, model)
     if expected is not None:
         low, high = expected
         if not low <= value <= high:
@@ -187,29 +188,30 @@ def _warning(study: Study, value: float, judged: _Judged, model: _Model) -> str:
     return ""
 
 
-def _is_other_wrong(study: Study, value: float, judged: _Judged, model: _Model) -> bool:
-    """Return whether it is not this value that the results elsewhere contradict, but the others at its point: the model
-    doubts one of them, or it expected this value there, and not theirs, before it knew either. Without such a
-    prediction, theirs are far outside the range of the results elsewhere, and this value is not."""
-    if model.doubted.intersection(each.seq for each in judged.others.there):
-        return judged.result.seq not in model.doubted
-    if judged.result.seq in model.doubted:
+def _is_other_wrong(study: Study, value: float, compared: _Comparison, model: _Model) -> bool:
+    """Return whether the results elsewhere contradict the other results at the point, and not this value. They do if
+    the model gives less weight to one of the others, or if, before any of these results, it expected this value and
+    not the others. Without such a prediction, they do if the others are far outside the range of the results elsewhere,
+    and this value is not."""
+    if model.doubted.intersection(each.seq for each in compared.others.there):
+        return compared.result.seq not in model.doubted
+    if compared.result.seq in model.doubted:
         return False
-    lowest, highest = judged.others.elsewhere
+    lowest, highest = compared.others.elsewhere
     most = BEYOND * (highest - lowest)
-    low, high = _expected(study, judged, model) or (lowest - most, highest + most)
-    return low <= value <= high and not low <= judged.others.mean_there <= high
+    low, high = _predicted_range(study, compared, model) or (lowest - most, highest + most)
+    return low <= value <= high and not low <= compared.others.mean_there <= high
 
 
-def _expected(study: Study, judged: _Judged, model: _Model) -> tuple[float, float] | None:
+def _predicted_range(study: Study, compared: _Comparison, model: _Model) -> tuple[float, float] | None:
     """Return the central 99% interval of a result at a point: the prediction that the model made when it chose the
     point for the first time, widened by the noise. None without a prediction, if the model had too few results to rely
     on it, or if it does not answer in time."""
-    found = None if judged.first is None else judged.first.expected
+    found = None if compared.first is None else compared.first.expected
     if found is None or None in (found.mean, found.lcb, found.ucb) or not isinstance(study.algorithm, AutoProfile):
         return None
     assessed = model.assessed
-    if assessed is None or judged.before < (assessed.fewest or 0):
+    if assessed is None or compared.before < (assessed.fewest or 0):
         return None
     repeated = assessed.repeated or 0.0
     mean, lcb, ucb = found.mean or 0.0, found.lcb or 0.0, found.ucb or 0.0

@@ -45,7 +45,7 @@ ANSWERS: dict[VerdictCode, str] = {
 }
 
 
-class InInterval(Protocol):
+class WithInterval(Protocol):
     """A result with its 90% interval."""
 
     @property
@@ -62,7 +62,7 @@ class InInterval(Protocol):
 
 
 class Suggested(NamedTuple):
-    """A result with the 90% interval of a result that the model gave when it suggested the point."""
+    """A result, and the 90% interval that the model gave for it when it suggested the point."""
 
     value: float
     lcb: float
@@ -82,62 +82,64 @@ class Errors(NamedTuple):
         return None not in self and (self.of_model or 0.0) >= POOR * (self.of_median or 0.0)
 
 
-class Judged(NamedTuple):
-    """What a verdict is based on."""
+class JudgedResults(NamedTuple):
+    """The predictions on which a verdict is based."""
 
     results: int
     """The number of results that the model uses."""
     items: Sequence[ValidationItem]
     """Leave-one-out predictions."""
-    counted: Sequence[ValidationItem]
-    """Those of the items that no repetition predicts or, without any, all."""
+    once: Sequence[ValidationItem]
+    """The items at points without repetitions; all items if there are none."""
     suggested: Sequence[Suggested]
-    """The predictions of results with the suggestions of their points."""
+    """Results with the intervals that were given with their suggestions."""
     errors: Errors
-    """Of the counted items."""
+    """The errors of ``once``."""
 
 
-def verdict(found: Judged, fewest: int, quantity: Quantity, of: str = "", points: float = math.inf) -> Verdict:
+def verdict(found: JudgedResults, fewest: int, quantity: Quantity, of: str = "", points: float = math.inf) -> Verdict:
     """Return whether a model can be trusted.
 
     Args:
         found: its predictions.
-        fewest: the number of results from which one can rely on a model.
+        fewest: the minimum number of results for a reliable model.
         quantity: the metric, with its unit and natural bounds.
-        of: what the model is of, if there are several, such as " of the cost".
+        of: the metric, if the study has several models, such as " of the cost".
         points: the number of points of the space.
     """
-    if found.results < fewest or len(found.counted) < MIN_RESULTS:
-        has_repetitions = len(found.counted) < len(found.items)
-        counted = found.results if has_repetitions else len(found.counted)
-        return too_early(max(fewest - found.results, MIN_RESULTS - counted), of, points)
+    if found.results < fewest or len(found.once) < MIN_RESULTS:
+        has_repetitions = len(found.once) < len(found.items)
+        usable = found.results if has_repetitions else len(found.once)
+        return too_early(max(fewest - found.results, MIN_RESULTS - usable), of, points)
     is_wide = _are_wide(found, quantity)
     code: VerdictCode = "reliable"
     if found.errors.are_poor:
         code = "poor_predictions"
     elif is_wide:
         code = "wide_intervals"
-    elif any(is_too_narrow(_inside(each), len(each)) for each in (found.counted, found.suggested)):
+    elif any(is_too_narrow(_inside(each), len(each)) for each in (found.once, found.suggested)):
         code = "too_sure"
-    left = "" if len(found.items) == found.results else f" (of {found.results}, only {len(found.items)} are judged)"
-    told = [
+    note = "" if len(found.items) == found.results else f" (of {found.results}, only {len(found.items)} are judged)"
+    sentences = [
         ANSWERS[code].format(of=of),
-        f"From the other results, it predicts {_share(found.counted)} in its 90% intervals{left}.",
+        f"From the other results, it predicts {_share(found.once)} in its 90% intervals{note}.",
     ]
     if found.suggested:
-        told.append(f"With the suggestions, before the results were known, it predicted {_share(found.suggested)}.")
+        sentences.append(
+            f"With the suggestions, before the results were known, it predicted {_share(found.suggested)}."
+        )
     if is_wide:
-        told.append("This proves little, since the intervals are nearly as wide as the range of all results.")
+        sentences.append("This proves little, since the intervals are nearly as wide as the range of all results.")
     if None not in found.errors:
         off, of_median = (in_points(difference(each or 0.0), quantity.unit) for each in found.errors)
-        told.append(f"Its mean error is {off}; that of the median of the other results is {of_median}.")
-    repeated = len(found.items) - len(found.counted)
+        sentences.append(f"Its mean error is {off}; that of the median of the other results is {of_median}.")
+    repeated = len(found.items) - len(found.once)
     if repeated:
-        told.append(f"{repeated} results at repeated points do not count, since they predict each other.")
+        sentences.append(f"{repeated} results at repeated points do not count, since they predict each other.")
     return Verdict(
         code=code,
         level=LEVELS[code],
-        text=" ".join(told),
+        text=" ".join(sentences),
         suggested=len(found.suggested),
         suggested_inside=_inside(found.suggested),
     )
@@ -174,17 +176,17 @@ def is_too_narrow(inside: int, count: int) -> bool:
     return count > 0 and inside / count < 0.9 - 3.0 * math.sqrt(0.9 * 0.1 / count)
 
 
-def _are_wide(found: Judged, quantity: Quantity) -> bool:
+def _are_wide(found: JudgedResults, quantity: Quantity) -> bool:
     """Return whether most intervals, within the natural bounds, are nearly as wide as the range of all results."""
     values = [each.value for each in found.items]
-    widths = sorted(quantity.within(each.ucb) - quantity.within(each.lcb) for each in found.counted)
+    widths = sorted(quantity.within(each.ucb) - quantity.within(each.lcb) for each in found.once)
     return widths[len(widths) // 2] >= WIDE * (max(values) - min(values))
 
 
-def _inside(found: Sequence[InInterval]) -> int:
+def _inside(found: Sequence[WithInterval]) -> int:
     return sum(each.lcb <= each.value <= each.ucb for each in found)
 
 
-def _share(found: Sequence[InInterval]) -> str:
+def _share(found: Sequence[WithInterval]) -> str:
     """Return how many results lie in their intervals, and how many should."""
     return f"{_inside(found)} of {len(found)} ({math.floor(0.9 * len(found) + 0.5)} expected)"

@@ -1,4 +1,4 @@
-"""GET /v1/studies/{id}/trials/{n}/why: on what a suggestion was based, and the events of its trial.
+"""GET /v1/studies/{id}/trials/{n}/why: how the point of a suggestion was chosen, and the events of its trial.
 
 A decision depends on the whole log before it, so replaying the log shows what was known then. The event of the
 suggestion holds the prediction at the point.
@@ -44,10 +44,10 @@ def why(service: Service, study_id: str, number: int) -> history.Why:
         study = studies.get(connection, study_id)
         trial = trials.get(connection, study_id, number)
         log = events.page(connection, study_id, 0)
-    concerning = [event for event in log if event.trial == number]
-    if not concerning:
+    trial_events = [event for event in log if event.trial == number]
+    if not trial_events:
         raise TrialNotFound(study_id, number)
-    first = concerning[0]
+    first = trial_events[0]
     before = replayed(study_id, log[: first.seq - 1])
     view = lifecycle.full_view(study)
     decision = _decision(study, first, before) if first.kind == "suggested" else None
@@ -58,7 +58,7 @@ def why(service: Service, study_id: str, number: int) -> history.Why:
     return history.Why(
         trial=render.trial(trial, study),
         decision=decision,
-        events=[_with_words(view, render.event(event)) for event in concerning],
+        events=[_with_words(view, render.event(event)) for event in trial_events],
     )
 
 

@@ -27,7 +27,7 @@ PHASES: Mapping[str | None, str] = {
 """Phase of the search -> sentence."""
 INFEASIBLE = "No result satisfies all outcome constraints yet, so the search looks for a point that does."
 FALLBACK = "The model did not answer in time, so the point is quasi-random."
-Estimated = Callable[[Mapping[str, float], Quantity], str]
+Format = Callable[[Mapping[str, float], Quantity], str]
 """Formats a prediction of a quantity."""
 HALF = 0.5
 MIN_DIGITS = 4
@@ -59,16 +59,18 @@ def in_words(
         context: names of the context parameters.
         names: the labels and units of the study.
         shared: names of the parameters whose values are equal on a plate.
-        new: a sentence about what nobody had tried before; empty without it.
+        new: a sentence about what is new about the point; empty if nothing is.
         measured: names of the context parameters that are measured with the result.
         has_intervals: whether the bounds of the prediction are those of a 90% interval, as in the profile auto;
             otherwise, its standard deviation is given.
         results: the number of results when the point was suggested.
         fewest: the number of results with which one can rely on the model.
     """
-    told = partial(_estimate, has_intervals=has_intervals)
-    few = f"There were too few results to rely on a prediction: {results}, of {fewest}." if results < fewest else ""
-    return " ".join(_sentences(event.payload, sign, best, distance, context, measured, names, shared, new, told, few))
+    as_text = partial(_estimate, has_intervals=has_intervals)
+    few = f"There were too few results to rely on a prediction: {results} of {fewest}." if results < fewest else ""
+    return " ".join(
+        _sentences(event.payload, sign, best, distance, context, measured, names, shared, new, as_text, few)
+    )
 
 
 def _sentences(
@@ -81,21 +83,21 @@ def _sentences(
     names: Labels,
     shared: Collection[str],
     new: str,
-    told: Estimated,
+    as_text: Format,
     few: str,
 ) -> Iterator[str]:
     if payload["origin"] == "fallback":
         yield FALLBACK
         return
-    held, expected = payload["fixed"] or {}, payload["expected"]
-    if known := {name: value for name, value in held.items() if name in context and name not in measured}:
-        yield f"The context was {_listed(known, names)}."
-    if unknown := {name: value for name, value in held.items() if name in measured}:
-        yield f"The context that is measured with the result was assumed to be {_listed(unknown, names)}."
-    if equal := {name: value for name, value in held.items() if name in shared and name not in context}:
-        yield f"The trials of plate {payload['plate']} share {_listed(equal, names)}."
-    if fixed := {name: value for name, value in held.items() if name not in context and name not in equal}:
-        yield f"Held fixed: {_listed(fixed, names)}."
+    fixed_values, expected = payload["fixed"] or {}, payload["expected"]
+    if known := {name: value for name, value in fixed_values.items() if name in context and name not in measured}:
+        yield f"The context was {_settings(known, names)}."
+    if unknown := {name: value for name, value in fixed_values.items() if name in measured}:
+        yield f"The context that is measured with the result was assumed to be {_settings(unknown, names)}."
+    if equal := {name: value for name, value in fixed_values.items() if name in shared and name not in context}:
+        yield f"The trials of plate {payload['plate']} share {_settings(equal, names)}."
+    if fixed := {name: value for name, value in fixed_values.items() if name not in context and name not in equal}:
+        yield f"Held fixed: {_settings(fixed, names)}."
     is_feasible = best is None or best.get("feasible", True)
     yield PHASES[payload["phase"]] if is_feasible else INFEASIBLE
     if payload["phase"] == "sample":
@@ -103,13 +105,13 @@ def _sentences(
     if new:
         yield new
     if not few:
-        yield from _prediction(expected, sign, best if is_feasible else None, names, told)
+        yield from _prediction(expected, sign, best if is_feasible else None, names, as_text)
     elif payload["phase"] != "start":
         yield few
     for study, trust in payload.get("trust", {}).items():
         yield _of_older(study, trust)
     if distance is not None:
-        yield _apart(distance)
+        yield _distance(distance)
 
 
 def _prediction(
@@ -117,18 +119,19 @@ def _prediction(
     sign: float,
     best: Mapping[str, Any] | None,
     names: Labels,
-    told: Estimated,
+    as_text: Format,
 ) -> Iterator[str]:
     """Yield the prediction at the point of each objective, and the probability that the point satisfies all bounds."""
     if expected is None:
         return
     if "mean" not in expected:
         each = (
-            f"{names.metric(name)} {told(found, names.quantity(name))}" for name, found in expected["metrics"].items()
+            f"{names.metric(name)} {as_text(found, names.quantity(name))}"
+            for name, found in expected["metrics"].items()
         )
         yield f"The model expected {', '.join(each)}."
         return
-    yield from _expectation(expected, sign, best, names.quantity(), told)
+    yield from _expectation(expected, sign, best, names.quantity(), as_text)
     if (probability := expected.get("feasible_probability")) is not None:
         yield f"The point satisfies all outcome constraints with probability {_percent(probability)}."
 
@@ -138,22 +141,22 @@ def _expectation(
     sign: float,
     best: Mapping[str, Any] | None,
     quantity: Quantity,
-    told: Estimated,
+    as_text: Format,
 ) -> Iterator[str]:
     """Yield the prediction at the point, compared with the best result if there is one."""
     if best is None:
-        yield f"The model expected {told(expected, quantity)} here."
+        yield f"The model expected {as_text(expected, quantity)} here."
     else:
         lead = sign * (expected["mean"] - best["value"])
         bound = quantity.high if sign > 0 else quantity.low
         if bound is not None and sign * (best["value"] - bound) >= 0.0:
-            yield f"The model expected {told(expected, quantity)}; no result can be better than the best one so far."
+            yield f"The model expected {as_text(expected, quantity)}; no result can be better than the best one so far."
             return
-        value = with_unit(_resolved(best["value"], expected["std"]), quantity.unit)
+        value = with_unit(_with_resolution(best["value"], expected["std"]), quantity.unit)
         value = value if quantity.digits is None else written(quantity, best["value"])
         chance = _probability(lead, expected["std"])
         better = "Probably better" if chance > HALF else "Probably not better"
-        yield f"The model expected {told(expected, quantity)} here."
+        yield f"The model expected {as_text(expected, quantity)} here."
         yield f"{better} than the best result until then, {value} ({_percent(chance)} chance)."
 
 
@@ -161,12 +164,12 @@ def _estimate(found: Mapping[str, float], quantity: Quantity, *, has_intervals: 
     """Format a prediction with its 90% interval or, if its bounds are others, with its standard deviation."""
     mean, std = found["mean"], found["std"]
     if not std > 0.0:
-        return with_unit(_resolved(quantity.within(mean), 0.0), quantity.unit)
+        return with_unit(_with_resolution(quantity.within(mean), 0.0), quantity.unit)
     digits = Digits(mean, mean, FINEST, quantity)
     return digits.expected(mean, found["lcb"], found["ucb"], std) if has_intervals else digits.estimate(mean, std)
 
 
-def _resolved(value: float, std: float) -> str:
+def _with_resolution(value: float, std: float) -> str:
     """Format a number with enough digits to resolve a tenth of the standard deviation."""
     needed = MIN_DIGITS if std <= 0.0 or value == 0.0 else math.ceil(math.log10(abs(value) / std)) + 2
     return figure(value, min(max(needed, MIN_DIGITS), MAX_DIGITS))
@@ -179,7 +182,7 @@ def _percent(probability: float) -> str:
     return "more than 99%" if 0.995 <= probability < 1.0 else f"{probability:.0%}"
 
 
-def _apart(distance: float) -> str:
+def _distance(distance: float) -> str:
     """Say how far the point is from all earlier ones."""
     if distance >= 1.0:
         return "Each earlier point differs from it in a choice or by the whole range of a parameter."
@@ -199,5 +202,5 @@ def _of_older(study: str, trust: float) -> str:
     return f"The model used the older study {study} with a trust of {trust:.2g} ({scale})."
 
 
-def _listed(fixed: Mapping[str, object], names: Labels) -> str:
+def _settings(fixed: Mapping[str, object], names: Labels) -> str:
     return ", ".join(f"{names.parameter(name)} = {names.value(name, value)}" for name, value in fixed.items())

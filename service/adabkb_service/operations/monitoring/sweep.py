@@ -46,7 +46,7 @@ CONTAINERS_AT_ONCE = 100
 """The maximum number of deleted studies whose rows one sweep removes, if the time suffices."""
 REMOVAL_SECONDS = 1.0
 """Seconds for which a sweep removes rows. Meanwhile, no leases are checked."""
-CATCHING_UP = 2.0
+MAX_CUTOFF_SPEED = 2.0
 """The maximum speed, relative to real time, at which the cutoff for deletion advances."""
 
 
@@ -83,7 +83,7 @@ def _do_each(service: Service, requests: Sequence[Request[StudySummary]]) -> Non
             except Unavailable:
                 raise
             except Exception as error:
-                logger.error("study %s: its leases cannot expire, next attempt in a minute: %s", study_id, error)
+                logger.error("study %s: its leases could not be expired; next attempt in a minute: %s", study_id, error)
                 service.unswept[study_id] = time.monotonic() + FAILED_SECONDS
 
 
@@ -173,7 +173,7 @@ def _move_cutoff(
     before, known = service.clock() - span, retention_cutoffs.find(connection, name)
     if known is None:
         known = before if oldest is None else oldest - span
-    before = min(before, known + timedelta(seconds=CATCHING_UP * seconds_since))
+    before = min(before, known + timedelta(seconds=MAX_CUTOFF_SPEED * seconds_since))
     retention_cutoffs.move(connection, name, before)
     return before
 

@@ -10,8 +10,8 @@ from adabkb_service.engine.axes import identity
 from adabkb_service.operations.words.values_in_words import shown
 
 Fields = Mapping[str, Any]
-"""A stored parameter."""
-KNOWN = ("version", "parameters", "defaults", "catalogues", "constraints", "closes_plate")
+"""A stored parameter, or the payload of an edit."""
+DESCRIBED = ("version", "parameters", "defaults", "catalogues", "constraints", "closes_plate")
 """Fields of an edit that ``_differences`` describes in detail, or that it leaves out. Each other field is a rule, of
 which it says only that it was changed."""
 
@@ -35,8 +35,8 @@ def _differences(before: Fields, edit: Fields) -> Iterator[str]:
         name, old = each["name"], was.get(each["name"])
         if old is None:
             yield f"{name} was added: {_values(each)}"
-        elif _listed(old) is not None and _listed(each) is not None:
-            yield from _changed_list(name, _listed(old) or (), _listed(each) or ())
+        elif _list_of_values(old) is not None and _list_of_values(each) is not None:
+            yield from _changed_list(name, _list_of_values(old) or (), _list_of_values(each) or ())
         elif _values(old) != _values(each):
             yield f"{name}: {_values(each)} (it was {_values(old)})"
     for name in edit.get("catalogues", {}):
@@ -45,7 +45,7 @@ def _differences(before: Fields, edit: Fields) -> Iterator[str]:
         yield f"constraints: {'; '.join(edit['constraints']) or 'none'}"
     if edit.get("closes_plate"):
         yield "the last plate was closed, since no point has its values"
-    yield from (f"{name} was changed" for name in edit if name not in KNOWN)
+    yield from (f"{name} was changed" for name in edit if name not in DESCRIBED)
 
 
 def _changed_list(name: str, before: Sequence[object], after: Sequence[object]) -> Iterator[str]:
@@ -65,13 +65,13 @@ def _key(value: object) -> object:
     return repr(identity(value))
 
 
-def _listed(parameter: Fields) -> Sequence[object] | None:
+def _list_of_values(parameter: Fields) -> Sequence[object] | None:
     return parameter.get("choices") or parameter.get("values")
 
 
 def _values(parameter: Fields) -> str:
     """Return the possible values of a parameter."""
-    listed = _listed(parameter)
+    listed = _list_of_values(parameter)
     if listed is not None:
         return ", ".join(map(shown, listed))
     match parameter["kind"]:

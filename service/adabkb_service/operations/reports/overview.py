@@ -23,7 +23,7 @@ from adabkb_service.engine.simplex import with_shares_given_way
 from adabkb_service.engine.space import Space
 from adabkb_service.operations.model import analysis, coverage
 from adabkb_service.operations.model.density import density
-from adabkb_service.operations.model.records import Course, Found, Records
+from adabkb_service.operations.model.records import Course, RecordList, Records
 from adabkb_service.operations.model.sample import sampled
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.words.ending import EndedEarly, ended_early
@@ -232,7 +232,7 @@ class Overview:
         }
 
     def forbidden(self, study_id: str, names: Sequence[str]) -> list[bool]:
-        """Return, for each point of a slice along one or two parameters, whether it violates a constraint or a mixture.
+        """Return whether each point of a slice along one or two parameters violates a constraint or a mixture.
 
         Raises:
             StudyNotFound: the study does not exist.
@@ -378,7 +378,7 @@ class Overview:
         return render.observation(row, definition, definition.space()), [render.event(each) for each in log]
 
 
-def _remove_gaps(results: Sequence[dict[str, Any]], records: Found, definition: StoredDefinition) -> None:
+def _remove_gaps(results: Sequence[dict[str, Any]], records: RecordList, definition: StoredDefinition) -> None:
     """Remove the gaps that were not informative (see ``informative``), given the best result before each."""
     bounds = definition.quantities.get(OBJECTIVE, UNNAMED).model_dump()
     numbers = [seq for seq, _ in records]
@@ -423,8 +423,8 @@ def _state(study: overview.ListedStudy) -> str:
 
 def _result(row: overview.ResultRow, definition: StoredDefinition, space: Space) -> dict[str, Any]:
     view = render.observation(row.observation, definition, space).model_dump(mode="json")
-    view["excluded"] = view["excluded"] or view.get("outside", False)  # results of neither kind count
-    known = {
+    view["excluded"] = view["excluded"] or view.get("outside", False)  # the model uses neither kind
+    details = {
         "phase": row.phase,
         "expected": row.expected,
         "origin": row.origin,
@@ -432,4 +432,4 @@ def _result(row: overview.ResultRow, definition: StoredDefinition, space: Space)
         "cell": row.cell,
         "gap": row.gap,
     }
-    return view | known
+    return view | details

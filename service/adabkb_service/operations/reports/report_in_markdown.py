@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from tempfile import SpooledTemporaryFile
 from typing import TextIO, cast
 
-from adabkb_service.operations.data.export import IN_MEMORY, sent
+from adabkb_service.operations.data.export import BYTES_IN_MEMORY, sent
 from adabkb_service.operations.reports import report_in_words as words
 from adabkb_service.operations.reports.study_report import StudyReport, study_report
 from adabkb_service.operations.service import Service
@@ -29,7 +29,7 @@ def markdown(service: Service, study_id: str, *, with_audit: bool) -> Iterator[s
         StudyNotFound: the study does not exist; raised before the first line.
         Busy: too many requests wait for the model.
     """
-    spool = SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="")  # noqa: SIM115 - sent closes it
+    spool = SpooledTemporaryFile(BYTES_IN_MEMORY, "w+", encoding="utf-8", newline="")  # noqa: SIM115 - sent closes it
     try:
         with study_report(service, study_id, with_audit=with_audit) as report:
             _write(report, cast("TextIO", spool))
@@ -53,22 +53,22 @@ def _write(report: StudyReport, file: TextIO) -> None:
     file.write("\n## Summary\n\n")
     if model := words.recommended(report):
         ends = f" ({model.range})" if model.range else ""
-        file.write(f"Recommended: {_text(f'{model.value}{ends}, {model.where}, at {_listed(model)}')}\n\n")
+        file.write(f"Recommended: {_text(f'{model.value}{ends}, {model.where}, at {_conditions(model)}')}\n\n")
     if best := words.headline(report):
-        found = f"{best.value} ({best.where}) at {_listed(best)}"
+        found = f"{best.value} ({best.where}) at {_conditions(best)}"
         file.write(f"Best result: {_text(found)}{f' {words.DOUBTED}' if best.is_doubted else ''}\n\n")
     file.write(f"{_text(report.assessment.standing)}\n\n")
-    told = [*words.answers_of(report), *((words.TRUST, each.text) for each in report.assessment.verdicts.values())]
-    file.writelines(f"**{question}** {_text(answer)}\n\n" for question, answer in told)
+    answers = [*words.answers_of(report), *((words.TRUST, each.text) for each in report.assessment.verdicts.values())]
+    file.writelines(f"**{question}** {_text(answer)}\n\n" for question, answer in answers)
     if report.assessment.checks:
         file.write("Warnings:\n\n")
         file.writelines(f"* {_text(each.text)}\n" for each in report.assessment.checks)
         file.write("\n")
     file.write("## Definition\n\n")
-    head = ["Parameter", "Kind", "Values", "Active only if", "Best value expected near"]
+    header = ["Parameter", "Kind", "Values", "Active only if", "Best value expected near"]
     _table(
         file,
-        head,
+        header,
         (
             [
                 wording.parameter_title(each),
@@ -102,15 +102,15 @@ def _write(report: StudyReport, file: TextIO) -> None:
         _table(file, *words.acts(report))
     file.write(
         f"## The log\n\nRevision {study.revision}: {study.revision} events. With this fingerprint, you can check "
-        "that the data were not changed since: it is the SHA-256 of the lines of these events in an export of the "
+        "that the data were not changed since then: it is the SHA-256 of the lines of these events in an export of the "
         "study as JSON lines.\n\n"
         f"    {report.digest}\n\nTo check it, in the export of this revision:\n\n"
         '    grep \'^{"type": "event"\' study.jsonl | sha256sum\n'
     )
 
 
-def _table(file: TextIO, head: list[str], rows: Iterable[list[str]]) -> None:
-    file.write(_row(head) + _row(["---"] * len(head), is_text=False))
+def _table(file: TextIO, header: list[str], rows: Iterable[list[str]]) -> None:
+    file.write(_row(header) + _row(["---"] * len(header), is_text=False))
     file.writelines(map(_row, rows))
     file.write("\n")
 
@@ -119,7 +119,7 @@ def _row(cells: list[str], *, is_text: bool = True) -> str:
     return f"| {' | '.join(map(_text, cells) if is_text else cells)} |\n"
 
 
-def _listed(found: words.Headline) -> str:
+def _conditions(found: words.Headline) -> str:
     return f"{', '.join(map(' '.join, found.conditions))}."
 
 

@@ -100,14 +100,14 @@ def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
         yield "Workers", ", ".join(people[:MAX_WORKERS]) + (f" and {others} more" if others > 0 else "")
     days = dict.fromkeys(f"{at:%Y-%m-%d}" for at in (study.created_at, study.updated_at))
     yield "Time (UTC)", " to ".join(days)
-    total, counting = counts.observations, report.assessment.results
-    yield "Results", figure(total) if counting >= total else f"{figure(total)}, of which {figure(counting)} count"
-    without = {wording.STATES[state]: getattr(counts, state) for state in ("failed", "stopped", "withdrawn", "active")}
-    without[wording.STATES["failed"]] -= counts.own_failures
-    counted = [f"{figure(count)} {state}" for state, count in without.items() if count]
+    total, used = counts.observations, report.assessment.results
+    yield "Results", figure(total) if used >= total else f"{figure(total)}, of which the model uses {figure(used)}"
+    listed = {wording.STATES[state]: getattr(counts, state) for state in ("failed", "stopped", "withdrawn", "active")}
     own = counts.own_failures
+    listed[wording.STATES["failed"]] -= own
+    by_state = [f"{figure(count)} {state}" for state, count in listed.items() if count]
     besides = [f"besides {figure(own)} own or imported {'failure' if own == 1 else 'failures'}"] if own else []
-    yield "Trials", ", ".join([f"{figure(counts.trials - own)} in total", *counted, *besides])
+    yield "Trials", ", ".join([f"{figure(counts.trials - own)} in total", *by_state, *besides])
 
 
 def headline(report: StudyReport) -> Headline | None:
@@ -143,7 +143,7 @@ def _model(report: StudyReport) -> ModelRecommendation | None:
 
 
 def expectation(report: StudyReport) -> str:
-    """Return what the value of the recommended point is."""
+    """Return a description of the value at the recommended point."""
     return f"expected by the model{' now, in the latest context' if report.is_now else ''}"
 
 
@@ -158,14 +158,14 @@ def _conditions(study: answers.Study, point: answers.Parameters) -> list[tuple[s
 
 
 def lacks_model(report: StudyReport) -> bool:
-    """Return whether the model had no time to answer, so that its parts are missing."""
+    """Return whether the model did not answer in time, so that its parts are missing."""
     found = {check.check for check in report.assessment.checks}
     return "model_busy" in found or report.recommendation.reason in ("model_busy", "model_loading")
 
 
 def answers_of(report: StudyReport) -> Iterator[tuple[str, str]]:
-    """Yield the questions that the study's assessment answers, each with its answer. Why the last trial of a finished
-    study was chosen no longer matters."""
+    """Yield the questions that the study's assessment answers, each with its answer. A complete study has no answer
+    about its last trial."""
     parts = report.assessment
     latest = None if report.study.state == "complete" else parts.latest
     for question, answer in zip(QUESTIONS, (parts.progress, latest, parts.findings, parts.outlook), strict=True):
@@ -186,7 +186,7 @@ def best_points(report: StudyReport) -> Table:
         best = study.best
         at = "" if best is None or best.trial is None else f" (trial {best.trial})"
         by = "by the model now, in the latest context" if report.is_now else "by the model"
-        columns = [(by, *_by_model(report)), (f"best observed{at}", *_observed(report))]
+        columns = [(by, *_by_model(report)), (f"best observed{at}", *_best_observed(report))]
     points = [None if point is None else wording.as_shown(study, point) for _, point, _ in columns]
     rows = [
         [wording.parameter_title(each), *(_setting_at(each, point) for point in points)] for each in study.parameters
@@ -194,7 +194,7 @@ def best_points(report: StudyReport) -> Table:
     for name in wording.labelled(study):
         titled = wording.title(study, None if name == OBJECTIVE else name)
         rows.append([titled, *(texts.get(name, UNKNOWN) for _, _, texts in columns)])
-    return ["Parameter", *(head for head, _, _ in columns)], rows
+    return ["Parameter", *(header for header, _, _ in columns)], rows
 
 
 def _by_model(report: StudyReport) -> tuple[answers.Parameters | None, dict[str, str]]:
@@ -205,12 +205,12 @@ def _by_model(report: StudyReport) -> tuple[answers.Parameters | None, dict[str,
     return model.parameters, {**texts, OBJECTIVE: wording.expected(study, None, model)}
 
 
-def _observed(report: StudyReport) -> tuple[answers.Parameters | None, dict[str, str]]:
+def _best_observed(report: StudyReport) -> tuple[answers.Parameters | None, dict[str, str]]:
     study, best = report.study, report.study.best
     if best is None:
         return None, {}
-    texts = {name: _measured(study, name, value) for name, value in (best.metrics or {}).items()}
-    return best.parameters, {OBJECTIVE: _measured(study, None, best.value), **texts}
+    texts = {name: _format_measured(study, name, value) for name, value in (best.metrics or {}).items()}
+    return best.parameters, {OBJECTIVE: _format_measured(study, None, best.value), **texts}
 
 
 def _setting_at(parameter: Parameter, point: answers.Parameters | None) -> str:
@@ -219,7 +219,7 @@ def _setting_at(parameter: Parameter, point: answers.Parameters | None) -> str:
     )
 
 
-def _run(parameter: Parameter, point: answers.Parameters, suggested: answers.Parameters) -> str:
+def _evaluated_setting(parameter: Parameter, point: answers.Parameters, suggested: answers.Parameters) -> str:
     """Return the evaluated value of a parameter, and the suggested one if it differs."""
     evaluated, other = _setting_at(parameter, point), _setting_at(parameter, suggested)
     return evaluated if evaluated == other else f"{evaluated} (suggested {other})"
@@ -228,7 +228,7 @@ def _run(parameter: Parameter, point: answers.Parameters, suggested: answers.Par
 def result_columns(study: answers.Study) -> list[str]:
     """Return the header of the table of results."""
     of_value = [] if study.objectives else [wording.title(study), "±"]
-    metrics = [head for name in wording.measured(study) for head in (wording.title(study, name), "±")]
+    metrics = [header for name in wording.measured(study) for header in (wording.title(study, name), "±")]
     parameters = [wording.parameter_title(each) for each in study.parameters if each.kind != "fixed"]
     plate = ["Plate"] if study.plates else []
     last = ["Reason or note", "Worker", "Reported by", "When (UTC)"]
@@ -245,31 +245,31 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
         cells.append(str(plate) if plate else UNKNOWN)
     if not study.objectives:
         cells += [
-            _measured(study, None, result.value if result else None),
+            _format_measured(study, None, result.value if result else None),
             figure(result.std_error if result else None),
         ]
     metrics, errors = (result.metrics or {}, result.std_errors or {}) if result else ({}, {})
     for name in wording.measured(study):
-        cells += [_measured(study, name, metrics.get(name)), figure(errors.get(name))]
+        cells += [_format_measured(study, name, metrics.get(name)), figure(errors.get(name))]
     suggested = trial.parameters if trial and result else point
     point, suggested = (wording.as_shown(study, each) for each in (point, suggested))
-    cells += [_run(each, point, suggested) for each in study.parameters if each.kind != "fixed"]
+    cells += [_evaluated_setting(each, point, suggested) for each in study.parameters if each.kind != "fixed"]
     notes = [] if trial is None else [wording.reason(trial), trial.attributes.get("note")]
     if trial is None and result is not None:
         notes = [result.attributes.get("note")]
-    worker, told = (None if trial is None else trial.worker), result or trial
-    people = [worker or UNKNOWN, (told and told.reported_by) or UNKNOWN]
+    worker, source = (None if trial is None else trial.worker), result or trial
+    people = [worker or UNKNOWN, (source and source.reported_by) or UNKNOWN]
     return [*cells, "; ".join(str(each) for each in notes if each), *people, moment(_when(line))]
 
 
-def without_empty(study: answers.Study, head: list[str], rows: list[list[str]]) -> Table:
+def without_empty(study: answers.Study, header: list[str], rows: list[list[str]]) -> Table:
     """Return a table without the columns that are empty in all rows. Numbers are aligned, except those of parameters,
     which may be rounded."""
     settings = {wording.parameter_title(each) for each in study.parameters}
-    kept = [i for i in range(len(head)) if not rows or any(row[i] not in ("", UNKNOWN) for row in rows)]
-    texts = {i: [row[i] for row in rows] for i in kept}
-    columns = [texts[i] if head[i] in settings else aligned(texts[i]) for i in kept]
-    return [head[i] for i in kept], [list(row) for row in zip(*columns, strict=True)]
+    filled = [i for i in range(len(header)) if not rows or any(row[i] not in ("", UNKNOWN) for row in rows)]
+    texts = {i: [row[i] for row in rows] for i in filled}
+    columns = [texts[i] if header[i] in settings else aligned(texts[i]) for i in filled]
+    return [header[i] for i in filled], [list(row) for row in zip(*columns, strict=True)]
 
 
 def is_number(cell: str) -> bool:
@@ -309,7 +309,7 @@ def _state(study: answers.Study, line: Line) -> str:
     return f"{state}, outside the space" if line.result is not None and line.result.outside else state
 
 
-def _measured(study: answers.Study, name: str | None, value: float | None) -> str:
+def _format_measured(study: answers.Study, name: str | None, value: float | None) -> str:
     """Return a value with up to 12 digits or, if the study sets the number of decimals, with these."""
     if value is None or wording.quantity(study, name).digits is not None:
         return wording.number(study, name, value)
@@ -318,7 +318,7 @@ def _measured(study: answers.Study, name: str | None, value: float | None) -> st
 
 def workers(report: StudyReport) -> Table:
     """Return the table of workers: the number of trials of each, and when they ran."""
-    head = ["Worker", "Trials", "Completed", "Failed", "First start (UTC)", "Last end (UTC)"]
+    header = ["Worker", "Trials", "Completed", "Failed", "First start (UTC)", "Last end (UTC)"]
     rows = [
         [
             each.name or UNKNOWN,
@@ -329,7 +329,7 @@ def workers(report: StudyReport) -> Table:
         ]
         for each in report.workers
     ]
-    return head, rows
+    return header, rows
 
 
 def changes(report: StudyReport) -> Table:

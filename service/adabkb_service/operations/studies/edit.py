@@ -1,5 +1,5 @@
-"""PATCH /v1/studies/{id} with ``parameters`` or one of the ``REPLACED`` fields, or with a cost budget: edit the space
-of a running study, or other parts of its definition on which the model depends.
+"""Edit the space of a running study, or other parts of its definition on which the model depends: PATCH
+/v1/studies/{id} with ``parameters``, a field in ``REPLACED`` or a cost budget.
 
 An edit is an event that holds the whole new space and its version. Stored trials and results do not change. Results
 inside the new space count (see ``engine/edited.py``), and the model is rebuilt from them. The other results are kept,
@@ -50,7 +50,7 @@ NO_RULE = (
     "and import the results of this one"
 )
 SAME_RULE = (
-    "must stay {value}, since the reports and stopped trials so far are counted by it; create another study, and "
+    "must stay {value}, since it applied to the reports and stopped trials so far; create another study, and "
     "import the results of this one"
 )
 NOT_EDITED = "is not needed: {name} is not among the parameters of this request; add it there, or leave it out here"
@@ -83,10 +83,16 @@ def edit(
     changes = _checked_changes(before, new, catalogues or {})
     new_stored = {each["name"]: each for each in with_digests(list(new.values()))}
     stored = definition.model_dump(mode="json")
-    rules = {name: value for name, value in replaced.items() if not _is_same(_given(value), _given(stored.get(name)))}
-    is_same_space = not changes and not rules and _is_same(_bare(before | new_stored), _bare(before))
+    rules = {
+        name: value
+        for name, value in replaced.items()
+        if not _is_same(_none_if_empty(value), _none_if_empty(stored.get(name)))
+    }
+    is_same_space = (
+        not changes and not rules and _is_same(_without_labels(before | new_stored), _without_labels(before))
+    )
     if is_same_space and _is_same(definition.defaults | dict(defaults or {}), definition.defaults):
-        _reword(draft, before, new_stored)
+        _change_labels(draft, before, new_stored)
         return
     _check_bounds(definition, rules)
     _check_early_stopping(definition, rules)
@@ -94,12 +100,12 @@ def edit(
     event: dict[str, Any] = {
         "version": definition.space_version + 1,
         "parameters": list((before | new).values()),
-        "defaults": {**_fixed(new, before), **(defaults or {})},
+        "defaults": {**_fixed_values(new, before), **(defaults or {})},
         **({"catalogues": changes} if changes else {}),
         **rules,
-        **_metrics_kept(definition, rules),
+        **_metrics_field(definition, rules),
     }
-    after = _checked(edited(draft.study.definition, event), list(new), before, rules)
+    after = _check_definition(edited(draft.study.definition, event), list(new), before, rules)
     event["defaults"] = _checked_defaults(after, event["defaults"], new.keys() - before.keys())
     if draft.study.plate is not None:
         event["closes_plate"] = plates.closes(draft.study, after.space())
@@ -107,7 +113,7 @@ def edit(
     withdraw_out_of_space_trials(draft)
 
 
-def _given(value: Any) -> Any:
+def _none_if_empty(value: Any) -> Any:
     """Return the value of a field; None if it is empty or false, since such a field may be absent."""
     return None if value is False or value in ([], {}) else value
 
@@ -128,9 +134,9 @@ def _check_bounds(definition: StoredDefinition, rules: Fields) -> None:
         raise Invalid(field_errors)
 
 
-def _metrics_kept(definition: StoredDefinition, rules: Fields) -> Fields:
-    """Return the field ``metrics`` of the event if it needs one: the metrics that results have, in their order, unless
-    the definition with the new bounds names all of them in this order."""
+def _metrics_field(definition: StoredDefinition, rules: Fields) -> Fields:
+    """Return the field ``metrics`` of the event, with the metrics that results have, in their order. It is empty if the
+    bounds stay the same, or if the new definition names the same metrics in the same order."""
     if "outcome_constraints" not in rules:
         return {}
     names = [metric.name for metric in definition.metrics_with_bounds if not metric.goal and not metric.is_cost]
@@ -139,7 +145,7 @@ def _metrics_kept(definition: StoredDefinition, rules: Fields) -> Fields:
 
 
 def _check_early_stopping(definition: StoredDefinition, rules: Fields) -> None:
-    """Refuse another rule: reports and stopped trials so far were counted by the current one.
+    """Refuse another rule, since the current one applied to the reports and stopped trials so far.
 
     Raises:
         Invalid: the study stops no trials early, or one error per field that cannot be changed.
@@ -190,20 +196,20 @@ def _checked_changes(before: Fields, new: Fields, catalogues: Mapping[str, Field
     return found
 
 
-def _bare(parameters: Mapping[str, Fields]) -> dict[str, Fields]:
+def _without_labels(parameters: Mapping[str, Fields]) -> dict[str, Fields]:
     """Return the parameters without their labels and units, which the model does not use."""
     return {name: without_words(each) for name, each in parameters.items()}
 
 
-def _reword(draft: Draft, before: Mapping[str, Fields], new: Mapping[str, Fields]) -> None:
+def _change_labels(draft: Draft, before: Mapping[str, Fields], new: Mapping[str, Fields]) -> None:
     """Change labels and units of parameters of which nothing else changes. The space and its version stay the same."""
     changed = [name for name, each in new.items() if not _is_same(each, before[name])]
-    words, was = ({name: _words(of[name]) for name in changed} for of in (new, before))
+    words, was = ({name: _labels(of[name]) for name in changed} for of in (new, before))
     if words:
         draft.record("updated", {"changes": {"parameters": words}, "was": {"parameters": was}})
 
 
-def _words(parameter: Fields) -> Fields:
+def _labels(parameter: Fields) -> Fields:
     return {word: parameter[word] for word in WORDS if word in parameter}
 
 
@@ -212,11 +218,11 @@ def _is_same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _check_names(given: Sequence[Fields], new: Mapping[str, Any], defaults: Fields) -> None:
+def _check_names(requested: Sequence[Fields], new: Mapping[str, Any], defaults: Fields) -> None:
     field_errors = [
         FieldError(f"/parameters/{index}/name", "is given twice; give each parameter once", "duplicate")
-        for index, each in enumerate(given)
-        if any(each["name"] == other["name"] for other in given[:index])
+        for index, each in enumerate(requested)
+        if any(each["name"] == other["name"] for other in requested[:index])
     ]
     field_errors += [
         FieldError(f"/defaults{json_pointer(name)}", NOT_EDITED.format(name=brief(name)), "default")
@@ -233,17 +239,17 @@ def check_editable(definition: StoredDefinition, field: str = "/parameters") -> 
     Raises:
         Invalid: it may not.
     """
-    if not definition.algorithm.takes_every_space:
+    if not definition.algorithm.supports_all_parameters:
         raise Invalid([FieldError(field, NEEDS_AUTO, "cannot_edit")])
 
 
-def _fixed(new: Mapping[str, Fields], before: Mapping[str, Any]) -> dict[str, Any]:
+def _fixed_values(new: Mapping[str, Fields], before: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the added parameters that are fixed."""
     return {name: each["value"] for name, each in new.items() if name not in before and each["kind"] == "fixed"}
 
 
-def _checked(
-    stored: dict[str, Any], given: Sequence[str], before: Mapping[str, Any], rules: Fields
+def _check_definition(
+    stored: dict[str, Any], requested: Sequence[str], before: Mapping[str, Any], rules: Fields
 ) -> StoredDefinition:
     """Return the definition with the edited space.
 
@@ -253,8 +259,8 @@ def _checked(
     try:
         definition = StoredDefinition.model_validate(stored)
     except ValidationError as error:
-        names = [*before, *(name for name in given if name not in before)]
-        raise Invalid(list(_field_errors(error, names, given, rules))) from error
+        names = [*before, *(name for name in requested if name not in before)]
+        raise Invalid(list(_field_errors(error, names, requested, rules))) from error
     has_constraints = "constraints" in rules
     if has_constraints:
         _check_rules(rules["constraints"], definition)
@@ -278,11 +284,11 @@ def _of_constraint(index: int, message: str, is_given: bool) -> FieldError:
     parameters."""
     if is_given:
         return FieldError(json_pointer("constraints", index), message, "constraint")
-    return _does_not_go(f"constraints.{index}", message)
+    return _conflict(f"constraints.{index}", message)
 
 
 def _field_errors(
-    error: ValidationError, names: Sequence[str], given: Sequence[str], rules: Fields
+    error: ValidationError, names: Sequence[str], requested: Sequence[str], rules: Fields
 ) -> Iterator[FieldError]:
     """Yield the errors of the edited space, each at a field of the request."""
     for field_error in error.errors(include_url=False, include_input=False):
@@ -295,17 +301,18 @@ def _field_errors(
         if field == "parameters" and path:
             index, *rest = path
             name = names[int(index)]
-            if name in given:
-                place = json_pointer(given.index(name), *rest)
+            if name in requested:
+                place = json_pointer(requested.index(name), *rest)
             else:
-                words = f"leave {brief(name)} with {'.'.join(map(str, rest))} that {words}"
+                other = f"whose {'.'.join(map(str, rest))}" if rest else "which"
+                words = f"cannot be combined with {brief(name)}, {other} {words}"
         elif field != "parameters":
-            yield _does_not_go(".".join(map(str, field_error["loc"])), words, field_error["type"])
+            yield _conflict(".".join(map(str, field_error["loc"])), words, field_error["type"])
             continue
         yield FieldError(f"/parameters{place}", words, field_error["type"])
 
 
-def _does_not_go(field: str, message: str, code: str = "constraint") -> FieldError:
+def _conflict(field: str, message: str, code: str = "constraint") -> FieldError:
     """Return the error for an edited space that conflicts with another field of the study."""
     return FieldError("/parameters", f"cannot be combined with the study's {field}, which {message}", code)
 

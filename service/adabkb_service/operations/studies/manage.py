@@ -94,7 +94,7 @@ def _create(service: Service, definition: StudyDefinition, key: Key | None, call
         else:
             check_readable(definition.model_dump(mode="json"))
         older = snapshots(connection, definition, caller) if existing is None else []
-    created = _created(definition, older, service.clock(), caller)
+    created = _first_event(definition, older, service.clock(), caller)
     if existing is not None:
         _check_same(existing, definition)
     study = existing or transitions.begin(created.study_id, created)
@@ -115,7 +115,7 @@ def _create(service: Service, definition: StudyDefinition, key: Key | None, call
 
 def _add(connection: Connection, study: StudyRow, created: EventRow, caller: Caller) -> None:
     """Store a new study with its first event."""
-    _check_reached(study.id, caller)
+    _check_id_allowed(study.id, caller)
     check_new_study(connection, caller.user, caller.quotas, study.log_bytes)
     studies.create(connection, study)
     if caller.user is not None:
@@ -124,7 +124,7 @@ def _add(connection: Connection, study: StudyRow, created: EventRow, caller: Cal
     write_cells(connection, study.id, NEW_TREE)
 
 
-def _created(definition: StudyDefinition, older: list[Snapshot], now: datetime, caller: Caller) -> EventRow:
+def _first_event(definition: StudyDefinition, older: list[Snapshot], now: datetime, caller: Caller) -> EventRow:
     """Return the first event of a new study."""
     payload: dict[str, Any] = {
         "definition": definition.model_dump(mode="json"),
@@ -151,7 +151,7 @@ def _check_no_trash(connection: Connection, study_id: str, user: str) -> None:
         raise IdTaken(study_id)
 
 
-def _check_reached(study_id: str, caller: Caller) -> None:
+def _check_id_allowed(study_id: str, caller: Caller) -> None:
     if not caller.reaches(study_id):
         allowed = ", ".join(caller.studies or ())
         raise Forbidden(f"The token only allows studies with these ids: {allowed}; {study_id!r} is not among them.")
@@ -169,7 +169,7 @@ def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
         was["quantities"] = given.get("quantities", {})
     given.setdefault("quantities", {})
     was.setdefault("quantities", {})
-    was["parameters"] = _with_words_as_given(was["parameters"], given["parameters"])
+    was["parameters"] = _without_omitted_labels(was["parameters"], given["parameters"])
     differences = _differences("", was, given)
     differing = ", ".join(islice(differences, MAX_DIFFERENCES))
     if differing:
@@ -178,7 +178,7 @@ def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
         raise StudyExists(f"Study {existing.id!r} exists with another definition: {differing}{rest}.")
 
 
-def _with_words_as_given(was: list[Any], given: list[Any]) -> list[Any]:
+def _without_omitted_labels(was: list[Any], given: list[Any]) -> list[Any]:
     """Return the stored parameters without the labels and units that the request omits. They may have been changed
     since the study was created, so they are compared only if given."""
     by_name = {each["name"]: each for each in given}
@@ -210,11 +210,11 @@ def _differing_parameters(was: list[Any], given: list[Any]) -> Iterator[str]:
     names, others = _names(was), _names(given)
     one, other = dict(zip(names, was, strict=True)), dict(zip(others, given, strict=True))
     for name in names if names == others else sorted(one.keys() | other.keys()):
-        told = f"parameter {shown(name)}"
+        title = f"parameter {shown(name)}"
         if name in one and name in other:
-            yield from (f"{told}: {difference}" for difference in _differences("", one[name], other[name]))
+            yield from (f"{title}: {difference}" for difference in _differences("", one[name], other[name]))
         else:
-            yield from _differences(told, one.get(name, ABSENT), other.get(name, ABSENT))
+            yield from _differences(title, one.get(name, ABSENT), other.get(name, ABSENT))
     if names != others and one.keys() == other.keys():
         yield f"the order of parameters is {shown(names)}, not {shown(others)}"
 
@@ -245,10 +245,10 @@ def get(study_id: str) -> Request[answers.Study]:
     Raises:
         StudyNotFound: the study does not exist.
     """
-    return Request(study_id, answers.Study, _shown, waits_for_latest_results=True)
+    return Request(study_id, answers.Study, _view, waits_for_latest_results=True)
 
 
-def _shown(draft: Draft, _: Points) -> Outcome[answers.Study]:
+def _view(draft: Draft, _: Points) -> Outcome[answers.Study]:
     return Outcome(lifecycle.full_view(draft.study))
 
 

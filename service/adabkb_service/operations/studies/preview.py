@@ -29,15 +29,15 @@ class Difference(BaseModel):
 
 
 class Preview(BaseModel):
-    """What a change would do."""
+    """What a change would do. The model uses the results that are inside the space and not excluded."""
 
     differences: list[Difference]
     results: int
-    """Number of results that would count."""
+    """Number of results that the model would use."""
     leaving: int
-    """Number of results that count now and would not count."""
+    """Number of results that the model uses now, but would not use."""
     returning: int
-    """Number of results that do not count now and would count."""
+    """Number of results that the model does not use now, but would use."""
     withdrawn: int
     """Number of waiting trials that would be withdrawn, because they are outside the new space."""
     best: Best | None
@@ -54,14 +54,14 @@ def preview(study_id: str, changes: dict[str, Any]) -> Request[Preview]:
     """
 
     def perform(draft: Draft, points: Points) -> Outcome[Preview]:
-        before, counted = manage.get(study_id).perform(draft, points).view, _counting(draft)
+        before, used_before = manage.get(study_id).perform(draft, points).view, _used_results(draft)
         with draft.undone():
-            after, counts = manage.change(study_id, changes).perform(draft, points).view, _counting(draft)
+            after, used_after = manage.change(study_id, changes).perform(draft, points).view, _used_results(draft)
         found = Preview(
             differences=list(_differences(before, after)),
-            results=len(counts),
-            leaving=len(counted - counts),
-            returning=len(counts - counted),
+            results=len(used_after),
+            leaving=len(used_before - used_after),
+            returning=len(used_after - used_before),
             withdrawn=after.counts.withdrawn - before.counts.withdrawn,
             best=after.best,
             state=after.state,
@@ -72,8 +72,8 @@ def preview(study_id: str, changes: dict[str, Any]) -> Request[Preview]:
     return Request(study_id, Preview, perform)
 
 
-def _counting(draft: Draft) -> set[int]:
-    """Return the numbers of the results that count."""
+def _used_results(draft: Draft) -> set[int]:
+    """Return the numbers of the results that the model uses."""
     return {
         row.seq for row in filter(counting(draft.study), observations.every(draft.connection, draft.study.id).values())
     }
@@ -84,12 +84,12 @@ def _differences(before: Study, after: Study) -> Iterator[Difference]:
     for each in after.parameters:
         if (now := _in_words(each, after)) != was.get(each.name):
             yield Difference(what=each.name, before=was.get(each.name, ""), after=now)
-    gone, new = (
+    removed, new = (
         [each for each in one.constraints if each not in other.constraints]
         for one, other in ((before, after), (after, before))
     )
-    if gone or new:
-        yield Difference(what="Constraints", before="\n".join(gone), after="\n".join(new))
+    if removed or new:
+        yield Difference(what="Constraints", before="\n".join(removed), after="\n".join(new))
     rules, others = (list(definition_in_words.rules(study)) for study in (before, after))
     for name in dict.fromkeys(name for name, _ in rules + others if name != "Space"):
         one, other = ("\n".join(words for each, words in pairs if each == name) for pairs in (rules, others))
@@ -101,7 +101,7 @@ def _in_words(parameter: Parameter, study: Study) -> str:
     """Return the name, the kind, the values and the condition of a parameter, the belief about its best value, and its
     value in use, as a text."""
     title, when = wording.parameter_title(parameter), wording.condition(parameter)
-    named = "" if title == parameter.name else f"{title}: "
+    label = "" if title == parameter.name else f"{title}: "
     kind = definition_in_words.KINDS[parameter.kind]
     belief = definition_in_words.belief(parameter, study.prior.get(parameter.name))
     more = [
@@ -109,4 +109,4 @@ def _in_words(parameter: Parameter, study: Study) -> str:
         f"probably best: {belief}" if belief else "",
         f"in use: {shown(study.baseline[parameter.name])}" if parameter.name in study.baseline else "",
     ]
-    return f"{named}{'; '.join(filter(None, [f'{kind}, {definition_in_words.values(parameter)}', *more]))}"
+    return f"{label}{'; '.join(filter(None, [f'{kind}, {definition_in_words.values(parameter)}', *more]))}"

@@ -53,9 +53,9 @@ def _template(draft: Draft, _: Points) -> Outcome[Template]:
     return Outcome(Template(definition={name: value for name, value in found.items() if not _is_default(name, value)}))
 
 
-def _current(study: StudyRow, given: Mapping[str, Any]) -> dict[str, Any]:
+def _current(study: StudyRow, definition: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the definition whose current values are in columns of the study. (A cost budget is not.)"""
-    fixed = set() if cost_budget_of(given) is None else {"budget"}
+    fixed = set() if cost_budget_of(definition) is None else {"budget"}
     return {name: getattr(study, name) for name in CHANGEABLE if name not in fixed | OWN}
 
 

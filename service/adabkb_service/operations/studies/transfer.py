@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 MIN_RESULTS = 4
 """The minimum number of results that an older study must have within the new space."""
-LOOKED_AT = 500
+EXAMINED = 500
 """A snapshot is chosen from this number of best results of the older study, and about as many that are spread over it.
 For a metric, it is chosen from twice this number of results that are spread over the study."""
 DIGITS = 6
@@ -48,15 +48,15 @@ def snapshots(connection: Connection, definition: StudyDefinition, caller: Calle
     Raises:
         Invalid: the caller may not read one of these studies, or it cannot be used; one error per study.
     """
-    made = [_snapshots(connection, study_id, definition, caller) for study_id in definition.transfer_from]
+    outcomes = [_snapshots(connection, study_id, definition, caller) for study_id in definition.transfer_from]
     field_errors = [
         FieldError(f"/transfer_from/{index}", each, "transfer")
-        for index, each in enumerate(made)
+        for index, each in enumerate(outcomes)
         if isinstance(each, str)
     ]
     if field_errors:
         raise Invalid(field_errors)
-    return [snapshot for each in made if not isinstance(each, str) for snapshot in each]
+    return [snapshot for each in outcomes if not isinstance(each, str) for snapshot in each]
 
 
 def _snapshots(connection: Connection, study_id: str, new: StudyDefinition, caller: Caller) -> list[Snapshot] | str:
@@ -110,9 +110,9 @@ def _results(
     axes = [(axis, rest) for axis, rest in rests if axis.name in shared]
     points, values = [], []
     if metric is None:
-        rows = observations.best_and_others(connection, study.id, maximize=older.sign > 0, count=LOOKED_AT)
+        rows = observations.best_and_others(connection, study.id, maximize=older.sign > 0, count=EXAMINED)
     else:
-        rows = observations.spread(connection, study.id, 2 * LOOKED_AT)
+        rows = observations.spread(connection, study.id, 2 * EXAMINED)
     for row in rows:
         position, value = _position(row, was, axes), row.value if metric is None else (row.metrics or {}).get(metric)
         if position is not None and value is not None:

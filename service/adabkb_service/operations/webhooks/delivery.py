@@ -38,12 +38,12 @@ HELD_SECONDS = 60.0
 """While a server sends to a webhook, the webhook is postponed by the time limit of a message plus these seconds."""
 MAX_MESSAGES = 20
 """The maximum number of messages to one webhook before the server sends to others."""
-LOOKED_AT = 100
+EVENTS_AT_ONCE = 100
 """Number of events that are read at a time."""
 MAX_PAUSE = 3600.0
 """The pause between two attempts doubles with each attempt, up to this many seconds. A random part of up to a quarter
 is then added, so that messages that failed together are not sent together again."""
-LONGEST = 200
+MAX_ERROR_LENGTH = 200
 """The maximum length of a stored error message, in characters."""
 
 
@@ -65,7 +65,7 @@ class Delivery:
         self._service, self._networks = service, networks
         self._seconds, self._pause, self._span = seconds, pause, timedelta(hours=hours)
         self._senders = ThreadPoolExecutor(AT_ONCE, "webhooks")
-        self._under_way: dict[tuple[str, str], list[socket.socket]] = {}
+        self._in_progress: dict[tuple[str, str], list[socket.socket]] = {}
         """(study, webhook) to which this server sends now -> its open connections."""
         self._guard = threading.Lock()
         self._stopping = threading.Event()
@@ -77,23 +77,23 @@ class Delivery:
             AdaBKBError: the database does not answer.
         """
         with self._guard:
-            room = AT_ONCE - len(self._under_way)
+            room = AT_ONCE - len(self._in_progress)
         if room <= 0 or self._stopping.is_set():
             return
         with self._service.database.reading() as connection:
             found = webhooks.due(connection, self._service.clock(), room)
         for row in found:
             with self._guard:
-                if (row.study_id, row.id) in self._under_way:
+                if (row.study_id, row.id) in self._in_progress:
                     continue
-                self._under_way[row.study_id, row.id] = []
+                self._in_progress[row.study_id, row.id] = []
             self._senders.submit(self._serve, row)
 
     def close(self) -> None:
         """Stop sending. An interrupted message is sent again by another server, or by this one after a restart."""
         self._stopping.set()
         with self._guard:
-            for opened in self._under_way.values():
+            for opened in self._in_progress.values():
                 shut(opened)
         self._senders.shutdown(wait=True, cancel_futures=True)
 
@@ -106,7 +106,7 @@ class Delivery:
             logger.exception("study %s: webhook %s will be retried later", row.study_id, row.id)
         finally:
             with self._guard:
-                del self._under_way[row.study_id, row.id]
+                del self._in_progress[row.study_id, row.id]
 
     def _send_all(self, row: WebhookRow) -> None:
         for _ in range(MAX_MESSAGES):
@@ -121,19 +121,19 @@ class Delivery:
                 return
             seen, message = found
             if message is None:
-                row = self._changed(held, seen_seq=seen, due_at=self._service.clock()) or held
+                row = self._change(held, seen_seq=seen, due_at=self._service.clock()) or held
                 continue
-            error = self._sent(held, message)
+            error = self._send(held, message)
             if error is not None and self._stopping.is_set():
-                self._changed(held, due_at=self._service.clock())
+                self._change(held, due_at=self._service.clock())
                 return
             if error is not None:
-                self._failed(held, error)
+                self._record_failure(held, error)
                 return
             delivered = {"delivered": held.delivered + 1, "delivered_at": self._service.clock()}
-            begun_anew = {"attempts": 0, "failing_since": None, "error": None}
+            reset = {"attempts": 0, "failing_since": None, "error": None}
             now = self._service.clock()
-            changed = self._changed(held, seen_seq=seen, due_at=now, **delivered, **begun_anew)
+            changed = self._change(held, seen_seq=seen, due_at=now, **delivered, **reset)
             if changed is None:
                 return
             row = changed
@@ -142,14 +142,14 @@ class Delivery:
         """Postpone a webhook while a message is sent. Return None if another server has postponed it, or if it was
         deleted."""
         until = self._service.clock() + timedelta(seconds=self._seconds + HELD_SECONDS)
-        return self._changed(row, due_at=until)
+        return self._change(row, due_at=until)
 
-    def _changed(self, row: WebhookRow, **values: object) -> WebhookRow | None:
+    def _change(self, row: WebhookRow, **values: object) -> WebhookRow | None:
         with self._service.database.writing() as connection:
             is_changed = webhooks.change(connection, row, **values)
         return replace(row, **values) if is_changed else None  # type: ignore[arg-type]
 
-    def _sent(self, row: WebhookRow, message: Message) -> str | None:
+    def _send(self, row: WebhookRow, message: Message) -> str | None:
         """Send a message. Return None if it was delivered, else why it was not."""
         body, seconds = message.model_dump_json().encode(), int(time.time())
         headers = {
@@ -158,20 +158,20 @@ class Delivery:
             **notifications.signed(row.secret, f"{row.id}-{message.seq}", seconds, body),
         }
         try:
-            opened = self._under_way[row.study_id, row.id]
+            opened = self._in_progress[row.study_id, row.id]
             opened.clear()
             status = post(row.url, body, headers, self._networks, self._seconds, opened)
         except NotSent as error:
-            return str(error)[:LONGEST]
+            return str(error)[:MAX_ERROR_LENGTH]
         return None if 200 <= status < 300 else f"it answered with status {status}"
 
-    def _failed(self, row: WebhookRow, error: str) -> None:
+    def _record_failure(self, row: WebhookRow, error: str) -> None:
         now = self._service.clock()
         since, attempts = row.failing_since or now, row.attempts + 1
         pause = min(self._pause * 2.0 ** min(row.attempts, 30), MAX_PAUSE) * random.uniform(1.0, 1.25)  # noqa: S311
         is_on = now - since < self._span
         failure = {"attempts": attempts, "failing_since": since, "error": error, "is_on": is_on}
-        self._changed(row, due_at=now + timedelta(seconds=pause), **failure)
+        self._change(row, due_at=now + timedelta(seconds=pause), **failure)
         if not is_on:
             logger.error("study %s: webhook %s was turned off: %s", row.study_id, row.id, error)
 
@@ -184,7 +184,7 @@ def _next(connection: Connection, row: WebhookRow) -> tuple[int, Message | None]
     except StudyNotFound:
         return None
     seen = row.seen_seq
-    while found := events.of_kinds_after(connection, row.study_id, list(notifications.KINDS), seen, LOOKED_AT):
+    while found := events.of_kinds_after(connection, row.study_id, list(notifications.KINDS), seen, EVENTS_AT_ONCE):
         for event in found:
             seen = event.seq
             notification = notifications.notification_of(event)

@@ -97,7 +97,7 @@ def post(
     """
     parts = urlsplit(url)
     port = parts.port or {"http": 80, "https": 443}[parts.scheme]
-    address = _resolved(parts.hostname or "", port, networks)
+    address = _resolve(parts.hostname or "", port, networks)
     is_over = threading.Event()
 
     def end() -> None:
@@ -108,7 +108,7 @@ def post(
     deadline.daemon = True
     deadline.start()
     try:
-        return _sent(parts, (str(address), port), body, headers, seconds, opened)
+        return _send(parts, (str(address), port), body, headers, seconds, opened)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise NotSent(NO_ANSWER if is_over.is_set() else _reason(error)) from error
     finally:
@@ -116,7 +116,7 @@ def post(
         shut(opened)
 
 
-def _resolved(host: str, port: int, networks: Sequence[Network]) -> Address:
+def _resolve(host: str, port: int, networks: Sequence[Network]) -> Address:
     """Return the first address of a host. Raise an error unless all of its addresses are allowed. The error is the same
     if there is no address, so that users cannot find out which names exist in the server's network."""
     refusal = f"{host} is not the name of a public internet address, or of one in the server's setting webhook_networks"
@@ -130,7 +130,7 @@ def _resolved(host: str, port: int, networks: Sequence[Network]) -> Address:
     return addresses[0]
 
 
-def _sent(
+def _send(
     parts: SplitResult,
     address: tuple[str, int],
     body: bytes,

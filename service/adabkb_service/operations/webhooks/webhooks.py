@@ -32,7 +32,7 @@ def listed(service: Service, study_id: str) -> list[Webhook]:
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
-        return [Webhook.model_validate(_shown(row)) for row in webhooks.of_study(connection, study_id)]
+        return [Webhook.model_validate(_fields_of(row)) for row in webhooks.of_study(connection, study_id)]
 
 
 def page(
@@ -49,7 +49,7 @@ def page(
         rows = webhooks.of_study(connection, study_id)
     rows = [row for row in rows if after is None or (row.created_at, row.id) > after][:limit]
     last = (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None
-    return [Webhook.model_validate(_shown(row)) for row in rows], last
+    return [Webhook.model_validate(_fields_of(row)) for row in rows], last
 
 
 def add(
@@ -98,7 +98,7 @@ def add(
         )
         webhooks.add(connection, row)
         audit.note(connection, caller, now, "study webhook added", study_id, webhook=row.id, url=row.url)
-    return NewWebhook.model_validate({**_shown(row), "secret": row.secret})
+    return NewWebhook.model_validate({**_fields_of(row), "secret": row.secret})
 
 
 def change(
@@ -122,18 +122,18 @@ def change(
     if "notifications" in changes:
         changes = {**changes, "notifications": list(dict.fromkeys(changes["notifications"]))}
     now = service.clock()
-    begun_anew = {"attempts": 0, "failing_since": None, "error": None, "due_at": now}
+    reset = {"attempts": 0, "failing_since": None, "error": None, "due_at": now}
     with service.database.writing() as connection:
         studies.get(connection, study_id)
         row = webhooks.find(connection, study_id, webhook_id)
         if row is None:
             raise WebhookNotFound(study_id, webhook_id)
-        if not webhooks.change(connection, row, **changes, **begun_anew):
+        if not webhooks.change(connection, row, **changes, **reset):
             raise Contention(f"Webhook {webhook_id} is being used at this moment; try again.")
         audit.note(connection, caller, now, "study webhook changed", study_id, webhook=webhook_id, **changes)
         changed = webhooks.find(connection, study_id, webhook_id)
     assert changed is not None
-    return Webhook.model_validate(_shown(changed))
+    return Webhook.model_validate(_fields_of(changed))
 
 
 def remove(service: Service, caller: Caller, study_id: str, webhook_id: str) -> None:
@@ -156,6 +156,6 @@ def _check(url: str, networks: Sequence[Network]) -> None:
         raise Invalid([FieldError("/url", f"is refused: {error}", "not_allowed")]) from error
 
 
-def _shown(row: WebhookRow) -> dict[str, Any]:
+def _fields_of(row: WebhookRow) -> dict[str, Any]:
     fields = {name: value for name, value in as_values(row).items() if name in Webhook.model_fields}
     return {**fields, "next_attempt_at": row.due_at if row.is_on and row.attempts else None}

@@ -14,7 +14,7 @@ from adabkb_service.operations.words.values_in_words import LARGE, MINUS, SPACE,
 
 MAX_DIGITS = 5
 """The numbers of a column get the same number of decimals only if none of them then has more digits than this."""
-FEWEST = 3
+MIN_DIGITS = 3
 """The minimum number of digits of a number that is rounded to the decimals of its column."""
 NUMBER = re.compile(r"(?P<whole>[\N{MINUS SIGN}-]?\d[\d\N{NARROW NO-BREAK SPACE}]*)(\.(?P<decimals>\d+))?")
 EXPONENT = re.compile(rf"[{MINUS}-]?\d.*(e|{TIMES}).*")
@@ -77,11 +77,11 @@ def _digits(texts: Sequence[str]) -> tuple[int, int]:
 
 
 def _is_too_small(text: str, decimals: int) -> bool:
-    """Return whether a number loses digits with so few decimals, and has fewer than ``FEWEST`` left."""
+    """Return whether a number loses digits with so few decimals, and has fewer than ``MIN_DIGITS`` left."""
     found = NUMBER.fullmatch(text)
     if found is None or len(found["decimals"] or "") <= decimals:
         return False
-    return abs(_number(text)) < 10.0 ** (FEWEST - 1 - decimals)
+    return abs(_number(text)) < 10.0 ** (MIN_DIGITS - 1 - decimals)
 
 
 def _with_decimals(text: str, decimals: int) -> str:

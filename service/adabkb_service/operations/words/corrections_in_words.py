@@ -1,4 +1,4 @@
-"""What a correction changed, in words: for the pages of trials and results, and for reports."""
+"""Describe what a correction changed, for the pages of trials and results, and for reports."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ def corrected(quantities: Mapping[str, Quantity], payload: Payload) -> str:
         return f"corrected to {now}" if now else "corrected"
     changes = [*_values(quantities, was, payload), *_errors(quantities, was, payload)]
     excluded = [] if "excluded" not in was else ["excluded" if payload["excluded"] else "included again"]
-    told = ", ".join([*changes, *excluded])
+    text = ", ".join([*changes, *excluded])
     if not changes:
-        return told or "corrected"
-    return f"corrected {told}" if told.startswith(("from ", "to ")) else f"corrected: {told}"
+        return text or "corrected"
+    return f"corrected {text}" if text.startswith(("from ", "to ")) else f"corrected: {text}"
 
 
 def _values(quantities: Mapping[str, Quantity], was: Payload, payload: Payload) -> Iterator[str]:
     if "value" in was and was["value"] != payload.get("value"):
-        known = quantities.get(OBJECTIVE, UNNAMED)
-        yield _changed("", was["value"], payload.get("value"), partial(written, known))
+        quantity = quantities.get(OBJECTIVE, UNNAMED)
+        yield _change("", was["value"], payload.get("value"), partial(written, quantity))
     for name, before, after in _differing(was, payload, "metrics"):
-        known = quantities.get(name, UNNAMED)
-        yield _changed(known.label or name, before, after, partial(written, known))
+        quantity = quantities.get(name, UNNAMED)
+        yield _change(quantity.label or name, before, after, partial(written, quantity))
 
 
 def _errors(quantities: Mapping[str, Quantity], was: Payload, payload: Payload) -> Iterator[str]:
     if "std_error" in was and was["std_error"] != payload.get("std_error"):
         yield _error("standard error", was["std_error"], payload.get("std_error"), quantities.get(OBJECTIVE, UNNAMED))
     for name, before, after in _differing(was, payload, "std_errors"):
-        known = quantities.get(name, UNNAMED)
-        yield _error(f"standard error of {known.label or name}", before, after, known)
+        quantity = quantities.get(name, UNNAMED)
+        yield _error(f"standard error of {quantity.label or name}", before, after, quantity)
 
 
 def _differing(was: Payload, payload: Payload, field: str) -> Iterator[tuple[str, float | None, float | None]]:
@@ -54,11 +54,11 @@ def _differing(was: Payload, payload: Payload, field: str) -> Iterator[tuple[str
             yield name, before.get(name), after.get(name)
 
 
-def _error(name: str, before: float | None, after: float | None, known: Quantity) -> str:
-    return _changed(name, before, after, lambda each: in_points(shown(each), known.unit))
+def _error(name: str, before: float | None, after: float | None, quantity: Quantity) -> str:
+    return _change(name, before, after, lambda each: in_points(shown(each), quantity.unit))
 
 
-def _changed(name: str, before: float | None, after: float | None, write: Callable[[float], str]) -> str:
+def _change(name: str, before: float | None, after: float | None, write: Callable[[float], str]) -> str:
     """Return a change of a number; ``name`` is empty for the value of a result."""
     if after is None:
         return f"{name} {'' if before is None else write(before)} removed".strip()

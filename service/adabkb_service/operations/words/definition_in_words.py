@@ -73,22 +73,22 @@ def _values(parameter: Parameter) -> str:
             )
             return f"{shown(parameter.low)} to {shown(parameter.high)}{step}{scale}{ends}"
         case CategoricalParameter():
-            return ", ".join(map(_quoted, parameter.choices)) + _described(parameter)
+            return ", ".join(map(_quote, parameter.choices)) + _descriptors(parameter)
         case CatalogueParameter():
-            gone = f", {figure(parameter.withdrawn)} of them withdrawn" if parameter.withdrawn else ""
-            columns = _named(parameter.columns or ())
-            return f"one of {figure(parameter.rows or 0)} rows{gone}; described by {columns}"
+            withdrawn = f", {figure(parameter.withdrawn)} of them withdrawn" if parameter.withdrawn else ""
+            columns = _first_names(parameter.columns or ())
+            return f"one of {figure(parameter.rows or 0)} rows{withdrawn}; described by {columns}"
         case OrdinalParameter():
-            return ", ".join(map(_quoted, parameter.values))
+            return ", ".join(map(_quote, parameter.values))
         case BoolParameter():
             return "false, true"
         case FixedParameter():
             return shown(parameter.value)
 
 
-def _described(parameter: CategoricalParameter) -> str:
+def _descriptors(parameter: CategoricalParameter) -> str:
     """Return the names of the descriptors of a parameter's choices; empty if there are none."""
-    return f"; described by {_named(list(parameter.descriptors))}" if parameter.descriptors else ""
+    return f"; described by {_first_names(list(parameter.descriptors))}" if parameter.descriptors else ""
 
 
 def header_line(parameter: CatalogueParameter) -> str:
@@ -99,13 +99,13 @@ def header_line(parameter: CatalogueParameter) -> str:
     return text.getvalue()
 
 
-def _named(columns: Sequence[str]) -> str:
+def _first_names(columns: Sequence[str]) -> str:
     """Return the first ``MAX_NAMED`` column names, and the number of the others."""
     more = f" and {len(columns) - MAX_NAMED} more" if len(columns) > MAX_NAMED else ""
-    return f"{', '.join(map(_quoted, columns[:MAX_NAMED]))}{more}"
+    return f"{', '.join(map(_quote, columns[:MAX_NAMED]))}{more}"
 
 
-def _quoted(choice: object) -> str:
+def _quote(choice: object) -> str:
     """Return a choice as the form for a new study shows it. Texts are quoted, since they may contain commas."""
     return f"“{choice}”" if isinstance(choice, str) else shown(choice)
 

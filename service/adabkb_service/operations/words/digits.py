@@ -15,7 +15,7 @@ MAX_PLACES = 6
 MAX_DIGITS = 15
 """The maximum number of significant digits."""
 DIGITS_OF_MEAN = 4
-FEWEST = 3
+MIN_DIGITS = 3
 """The minimum number of significant digits of a result, unless the results have fewer decimals."""
 
 
@@ -32,19 +32,19 @@ class Digits:
     def result(self, value: float) -> str:
         """Format a result to a thousandth of the range of all results, with at most as many decimals as the result
         itself or most results have."""
-        return self._rounded(value, max(self.decimals, decimals(value)))
+        return self._round(value, max(self.decimals, decimals(value)))
 
     def mean(self, value: float) -> str:
         """Format the mean of several results, with its unit; see the function ``mean``."""
         return self._in_unit(mean(self.quantity, value))
 
-    def _rounded(self, value: float, most: int) -> str:
+    def _round(self, value: float, most: int) -> str:
         """Format a number to a thousandth of the range of all results, with at most this many decimals."""
         if self.quantity.digits is not None:
-            return self._in_unit(_written(value, self.quantity.digits))
+            return self._in_unit(_format(value, self.quantity.digits))
         extent = self.high / 2.0 - self.low / 2.0  # half of the range, since the whole may overflow
-        places = FEWEST - math.floor(math.log10(extent) + math.log10(2.0)) if extent > 0.0 else 0
-        return self._in_unit(_written(value, min(most, max(places, _places(value, FEWEST)))))
+        places = MIN_DIGITS - math.floor(math.log10(extent) + math.log10(2.0)) if extent > 0.0 else 0
+        return self._in_unit(_format(value, min(most, max(places, _places(value, MIN_DIGITS)))))
 
     def estimate(self, mean: float, std: float) -> str:
         """Format a prediction, with two digits of its standard deviation and at most one decimal more than the results.
@@ -52,26 +52,27 @@ class Digits:
         mean = self.quantity.within(mean)
         if not std > 0.0:
             return self.result(mean)
-        return self._in_unit(estimate(mean, std, self._finest))
+        return self._in_unit(estimate(mean, std, self._max_decimals_of_std))
 
     def interval(self, low: float, high: float, std: float) -> str:
         """Format the ends of a prediction interval, clipped to the natural bounds, with two digits of the standard
-        deviation, and at most the digits that the study specifies or, by default, one decimal more than the results."""
-        places = min(_places(std, 2), self._most)
-        return self._in_unit(" and ".join(_written(self.quantity.within(end), places) for end in (low, high)))
+        deviation. The number of decimals is at most that which the study specifies or, by default, one more than
+        the results have."""
+        places = min(_places(std, 2), self._max_decimals)
+        return self._in_unit(" and ".join(_format(self.quantity.within(end), places) for end in (low, high)))
 
     def expected(self, mean: float, low: float, high: float, std: float) -> str:
         """Format a prediction with its central 90% interval, clipped to the natural bounds, with the decimals of
         ``interval``."""
         if not std > 0.0:
             return self.result(self.quantity.within(mean))
-        places = min(_places(std, 2), self._most)
-        at, start, end = (_written(self.quantity.within(each), places) for each in (mean, low, high))
+        places = min(_places(std, 2), self._max_decimals)
+        at, start, end = (_format(self.quantity.within(each), places) for each in (mean, low, high))
         return f"{self._in_unit(at)} (90%: {self._in_unit(f'{start} to {end}')})"
 
     def rounded_like(self, value: float, error: float) -> str:
         """Format a number with as many decimals as ``error``, a difference or a deviation, has with two digits."""
-        return self._in_unit(_written(value, min(_places(error, 2), self._most)))
+        return self._in_unit(_format(value, min(_places(error, 2), self._max_decimals)))
 
     def difference(self, value: float) -> str:
         """Format a difference or a deviation with two significant digits."""
@@ -79,15 +80,15 @@ class Digits:
 
     def shows(self, std: float) -> bool:
         """Return whether a standard deviation is more than 0 when rounded to the decimals that ``estimate`` allows."""
-        return std >= 0.5 * 10.0 ** -min(self._finest, 300)
+        return std >= 0.5 * 10.0 ** -min(self._max_decimals_of_std, 300)
 
     @property
-    def _most(self) -> int:
+    def _max_decimals(self) -> int:
         """The maximum number of decimals of a number beside results."""
         return self.decimals + 1 if self.quantity.digits is None else self.quantity.digits
 
     @property
-    def _finest(self) -> int:
+    def _max_decimals_of_std(self) -> int:
         """The maximum number of decimals of a deviation, and of a number that is written with it."""
         return (self.decimals if self.quantity.digits is None else self.quantity.digits) + 1
 
@@ -99,7 +100,7 @@ def mean(quantity: Quantity, value: float) -> str:
     """Format the mean of several results, without its unit, with the digits that the study specifies, by default four
     significant ones. ``meanOf`` in ``assets/words.js`` does the same."""
     if quantity.digits is not None:
-        return _written(value, quantity.digits)
+        return _format(value, quantity.digits)
     return figure(float(f"{value:.{DIGITS_OF_MEAN}g}"))
 
 
@@ -107,7 +108,7 @@ def estimate(mean: float, std: float, finest: int = MAX_PLACES) -> str:
     """Format a prediction with two digits of its standard deviation, which is positive, and at most ``finest``
     decimals."""
     places = min(_places(std, 2), finest)
-    return plus_minus(_written(mean, places), _written(std, places))
+    return plus_minus(_format(mean, places), _format(std, places))
 
 
 def apportioned(values: Sequence[float], total: float, places: int) -> list[float]:
@@ -124,7 +125,7 @@ def apportioned(values: Sequence[float], total: float, places: int) -> list[floa
 
 def difference(value: float) -> str:
     """Format a difference or a deviation with two significant digits."""
-    return _written(value, _places(value, 2)) if value else "0"
+    return _format(value, _places(value, 2)) if value else "0"
 
 
 def _places(value: float, digits: int) -> int:
@@ -132,9 +133,9 @@ def _places(value: float, digits: int) -> int:
     return digits - 1 - math.floor(math.log10(abs(value))) if value else 0
 
 
-def _written(value: float, places: int) -> str:
+def _format(value: float, places: int) -> str:
     if value and places > MAX_PLACES:
-        return exponential(value, FEWEST)
+        return exponential(value, MIN_DIGITS)
     if abs(value) >= LARGE:
         return exponential(value, min(max(1 + places + math.floor(math.log10(abs(value))), 1), MAX_DIGITS))
     return fixed(round(value, places) + 0.0, max(places, 0))  # -0.0 becomes 0.0

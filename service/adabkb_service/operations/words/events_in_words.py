@@ -35,7 +35,7 @@ def _to(payload: Payload) -> str:
     return f" to {payload['worker']}" if payload.get("worker") else ""
 
 
-def _annotated(payload: Payload) -> str:
+def _annotation(payload: Payload) -> str:
     """Return the new and the former values of attributes; the former ones are unknown in events of older servers."""
     was = payload.get("was")
     return "; ".join(_attribute(name, value, was) for name, value in payload["attributes"].items())
@@ -45,11 +45,11 @@ def _attribute(name: str, value: Any, was: object) -> str:
     label = "Note" if name == "note" else name
     before = was.get(name) if isinstance(was, Mapping) else None
     if value is None:
-        return f"{label} removed{'' if before is None else f'; it was {_quoted(before)}'}"
-    return f"{label} {_quoted(value)}{'' if before is None else f', before: {_quoted(before)}'}"
+        return f"{label} removed{'' if before is None else f'; it was {_quote(before)}'}"
+    return f"{label} {_quote(value)}{'' if before is None else f', before: {_quote(before)}'}"
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     return (
         f"“{value}”" if isinstance(value, str) else shown(value) if not isinstance(value, dict) else json.dumps(value)
     )
@@ -69,7 +69,7 @@ SENTENCES: Mapping[str, Callable[[Study, Payload], str]] = {
     "stopped": lambda _, payload: f"Stopped at step {payload['step']}",
     "retried": lambda *_: "Queued again",
     "withdrawn": lambda *_: "Withdrawn",
-    "annotated": lambda _, payload: _annotated(payload),
+    "annotated": lambda _, payload: _annotation(payload),
 }
 """Kind of an event of a trial -> function that describes it."""
 FOLLOWED: Sequence[EventKind] = [each for each in get_args(EventKind) if each != "reported"]

@@ -1,5 +1,5 @@
-"""The changed settings of a study in words: for the report, and as data for the list of events on the page, where
-``assets/feed.js`` does the same, except quantities."""
+"""The changed settings of a study in words, for the report. In the list of events on the page, ``assets/feed.js`` does
+the same with the data of this module, except for quantities."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def changed(
         was: the former values, as far as they are known.
     """
     unit = quantities.get(OBJECTIVE, UNNAMED).unit
-    return ", ".join(_changed(name, value, unit) + _former(name, was or {}, unit) for name, value in changes.items())
+    return ", ".join(_change(name, value, unit) + _former(name, was or {}, unit) for name, value in changes.items())
 
 
 def _former(name: str, was: Mapping[str, Any], unit: str | None) -> str:
@@ -54,7 +54,7 @@ def _former(name: str, was: Mapping[str, Any], unit: str | None) -> str:
     return f" (it was {_value(name, was[name], unit)})"
 
 
-def _changed(name: str, value: Any, unit: str | None) -> str:
+def _change(name: str, value: Any, unit: str | None) -> str:
     if name == "quantities":
         return _quantities(value)
     return OF_PARAMETERS if name == "parameters" else f"{_label(name)} = {_value(name, value, unit)}"
@@ -93,6 +93,6 @@ def _quantity(name: str, fields: Mapping[str, Any]) -> str:
     known = Quantity.model_validate(fields)
     bounds = {"from": known.low, "to": known.high}
     ends = [f"{word} {with_unit(figure(end), known.unit)}" for word, end in bounds.items() if end is not None]
-    told = [*([known.unit] if known.unit else []), *([f"possible values {' '.join(ends)}"] if ends else [])]
+    details = [*([known.unit] if known.unit else []), *([f"possible values {' '.join(ends)}"] if ends else [])]
     label = known.label or ("result" if name == OBJECTIVE else name)
-    return f"{label} ({', '.join(told)})" if told else label
+    return f"{label} ({', '.join(details)})" if details else label

@@ -24,22 +24,22 @@ def state_in_words(study: Study, ended: EndedEarly | None = None) -> str:
         return _open(study)
     if study.reason not in FINAL:
         return REASONS[study.reason]
-    told = [REASONS[study.reason] if ended is None else f"Ended by a user on {ended.at:%d %b %Y}{_after(ended)}."]
+    sentences = [REASONS[study.reason] if ended is None else f"Ended by a user on {ended.at:%d %b %Y}{_after(ended)}."]
     left = study.counts.active + study.counts.expired + study.counts.released + study.counts.queued
     if left:
-        told.append(f"{_counted(left)} still without a result.")
+        sentences.append(f"{_number_of(left)} still without a result.")
     if study.reason == "budget":
-        told.append("A larger budget continues the study.")
-    return " ".join(told)
+        sentences.append("A larger budget continues the study.")
+    return " ".join(sentences)
 
 
-def _counted(trials: int) -> str:
+def _number_of(trials: int) -> str:
     return "1 trial is" if trials == 1 else f"{trials} trials are"
 
 
 def _open(study: Study) -> str:
     if study.counts.active:
-        return f"{_counted(study.counts.active)} running."
+        return f"{_number_of(study.counts.active)} running."
     if study.counts.observations:
         return IDLE
     if not study.counts.failed:

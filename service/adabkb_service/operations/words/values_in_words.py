@@ -28,7 +28,7 @@ def figure(value: float | None, digits: int = 5) -> str:
 
 
 def fixed(value: float, places: int) -> str:
-    """Format a number with this many decimals; its thousands are apart."""
+    """Format a number with this many decimals, and spaces between groups of three digits."""
     return f"{value:,.{places}f}".replace(",", SPACE).replace("-", MINUS)
 
 

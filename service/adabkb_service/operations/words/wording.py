@@ -272,18 +272,18 @@ def quantity(study: Study, name: str | None = None) -> Quantity:
 
 
 def label(study: Study, name: str) -> str:
-    """Return what a sentence calls a metric: its label or, without one, its name."""
+    """Return the label of a metric or, without one, its name."""
     return quantity(study, name).label or name
 
 
 def labels(study: Study) -> dict[str, str]:
-    """Return the name of each quantity of a result -> what a sentence calls it."""
+    """Return name -> label of each quantity of a result, for sentences."""
     known = {name: label(study, name) for name in labelled(study)}
     return known if study.objectives or quantity(study).label else {**known, OBJECTIVE: "Result"}
 
 
 def units(study: Study) -> dict[str, str]:
-    """Return the name of each quantity of a result that has a unit -> the unit."""
+    """Return name -> unit of each quantity of a result that has a unit."""
     found = {name: unit(study, name) for name in labelled(study)}
     return {name: each for name, each in found.items() if each}
 
@@ -335,7 +335,7 @@ def observed(study: Study, name: str | None, value: float, error: float | None) 
 
 
 def setting(parameter: Parameter, value: object) -> str:
-    """Format a value of a parameter as finely as a person can tell it from others: a number to a thousandth of its
+    """Format a value of a parameter for people: a number to a thousandth of its
     range or, on a log scale, with three significant digits. Whole numbers, values of parameters with steps, and numbers
     of at most four digits, which a person may have entered, are kept as they are. ``Scale.setting`` in
     ``assets/scale.js`` does the same."""
@@ -419,8 +419,8 @@ def estimate(study: Study, name: str | None, mean: float, std: float) -> str:
 
 
 def expected(study: Study, name: str | None, found: MetricPrediction | Prediction | ModelRecommendation) -> str:
-    """Format a prediction of a metric or of the objective, with its central 90% interval or, if the algorithm has other
-    bounds, with its standard deviation; clipped to the natural bounds, with its unit."""
+    """Format a prediction of a metric or of the objective with its unit, clipped to the natural bounds. It has its
+    central 90% interval or, if the algorithm has other bounds, its standard deviation."""
     mean, std = found.mean or 0.0, found.std or 0.0
     if not isinstance(study.algorithm, AutoProfile) or found.lcb is None or found.ucb is None:
         return estimate(study, name, mean, std)
@@ -456,7 +456,7 @@ def parameter_title(parameter: Parameter) -> str:
 
 
 def parameter_labels(study: Study, names: Iterable[str]) -> list[str]:
-    """Return what a sentence calls these parameters: their labels or, without one, their names."""
+    """Return the labels of parameters; without one, the name."""
     known = {each.name: each.label for each in study.parameters}
     return [known.get(name) or name for name in names]
 
@@ -475,7 +475,7 @@ def result(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> st
     """Format the result in an event, with units: its value or, with several objectives, each value with its name."""
     if payload.get("value") is not None:
         return written(quantities.get(OBJECTIVE, UNNAMED), payload["value"])
-    return _named(quantities, payload.get("metrics") or {})
+    return _metrics_in_words(quantities, payload.get("metrics") or {})
 
 
 def missing(study: Study, result: Observation) -> str:
@@ -484,14 +484,14 @@ def missing(study: Study, result: Observation) -> str:
 
 
 def former(payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what an event has replaced, without what is invalid, as it may be in an imported event."""
+    """Return the former values in an event. Invalid ones, which an imported event may have, are left out."""
     was = payload.get("was")
     return {name: each for name, each in was.items() if _is_valid(name, each)} if isinstance(was, Mapping) else {}
 
 
 def _is_valid(name: str, former: object) -> bool:
-    """Whether metrics and their errors are numbers by name, and another field is a number. None stands for what was
-    missing."""
+    """Return whether metrics and their errors are numbers by name, and another field is a number. None stands for what
+    was missing."""
     if name in ("metrics", "std_errors") and former is not None:
         return isinstance(former, Mapping) and all(isinstance(each, int | float | None) for each in former.values())
     return former is None or isinstance(former, int | float)
@@ -503,7 +503,7 @@ def added(quantities: Mapping[str, Quantity], payload: Mapping[str, Any]) -> str
     before = was.get("metrics") or {}
     metrics = {name: value for name, value in payload.get("metrics", {}).items() if name not in before}
     value = [written(quantities.get(OBJECTIVE, UNNAMED), payload["value"])] if "value" in was else []
-    return ", ".join(value + ([_named(quantities, metrics)] if metrics and "metrics" in was else []))
+    return ", ".join(value + ([_metrics_in_words(quantities, metrics)] if metrics and "metrics" in was else []))
 
 
 def purpose(trial: Trial | TrialRow, *, is_repeat: bool = False) -> str:
@@ -543,19 +543,19 @@ def point(study: Study, parameters: Mapping[str, Any]) -> str:
 
 def beyond_natural_bounds(study: Study, result: Observation) -> str:
     """Return a sentence per number of a result that is beyond its natural bounds."""
-    told = []
+    sentences = []
     for name in result.beyond_natural_bounds:
         known = study.quantities[name]
         number = (result.value if name == OBJECTIVE else (result.metrics or {}).get(name)) or 0.0
         is_low = known.low is not None and number < known.low
         bound = written(known, known.low if is_low else known.high)
         label = known.label or ("The result" if name == OBJECTIVE else name)
-        told.append(f"{label} is {'below' if is_low else 'above'} the natural bound of {bound}: check the number.")
-    return " ".join(told)
+        sentences.append(f"{label} is {'below' if is_low else 'above'} the natural bound of {bound}: check the number.")
+    return " ".join(sentences)
 
 
 def whose(result: Observation) -> str:
-    """Return what a sentence calls a result: by its trial or, without one, by its number."""
+    """Return a name of a result for sentences: by its trial or, without one, by its number."""
     return f"own result R{result.seq}" if result.trial is None else f"the result of trial {result.trial}"
 
 
@@ -563,8 +563,8 @@ def at_point(study: Study, results: Sequence[AtPoint]) -> str:
     """Return what results at the same point gave, such as: trial 16 gave 116.9 s."""
     own = [f"own result R{each.seq}" for each in results if each.trial is None]
     found = [str(each.trial) for each in results if each.trial is not None]
-    trials = [f"{'trial' if len(found) == 1 else 'trials'} {_enumerated(found)}"] if found else []
-    named = _enumerated([*trials, *own])
+    trials = [f"{'trial' if len(found) == 1 else 'trials'} {_join(found)}"] if found else []
+    named = _join([*trials, *own])
     values = [each.value for each in results if each.value is not None]
     if len(values) == 1:
         return f"{named} gave {in_unit(study, None, values[0])}"
@@ -577,8 +577,8 @@ def reason(trial: Trial) -> str:
 
 
 def takes_result(trial: Trial) -> bool:
-    """Whether a person can enter the first result of a trial: it is unfinished, or failed only because its result did
-    not arrive in time."""
+    """Return whether a person can enter the first result of a trial: it is unfinished, or failed only because its
+    result did not arrive in time."""
     is_late = trial.state == "failed" and trial.reason == LATE
     return is_late or trial.state in UNFINISHED
 
@@ -597,11 +597,11 @@ def _number(known: Quantity, value: float | None) -> str:
     return fixed(value, known.digits)
 
 
-def _enumerated(names: Sequence[str]) -> str:
+def _join(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _named(quantities: Mapping[str, Quantity], metrics: Mapping[str, float]) -> str:
+def _metrics_in_words(quantities: Mapping[str, Quantity], metrics: Mapping[str, float]) -> str:
     """Return metrics with their names and units."""
     found = ((quantities.get(name, UNNAMED), name, value) for name, value in metrics.items())
     return ", ".join(f"{known.label or name} {written(known, value)}" for known, name, value in found)

@@ -336,9 +336,9 @@ function exclusion(answer, _, element) {
 async function tellStored({ observation, trial, study }, sent) {
   const path = `${studyPage(study.id)}/results/${observation.seq}/stored.json`;
   const late = pause(MAX_MILLISECONDS_TO_JUDGE).then(() => null);
-  /** @type {{ told: string, warning: string } | null} */
+  /** @type {{ numbers: string, warning: string } | null} */
   const found = await Promise.race([call("GET", path).catch(() => null), late]);
-  const numbers = found?.told || (typeof sent.value === "number" ? figure(sent.value, 12) : "");
+  const numbers = found?.numbers || (typeof sent.value === "number" ? figure(sent.value, 12) : "");
   const what = trial ? `The result of trial ${trial.number} is stored` : `Own result R${observation.seq} is stored`;
   return [`${what}${numbers && `: ${numbers}`}.`, found?.warning ?? ""].join(" ").trim();
 }
