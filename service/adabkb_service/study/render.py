@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 from adabkb_service.contract import quantities
@@ -146,7 +145,8 @@ def event(row: EventRow) -> Event:
 
 def event_in_brief(row: EventRow) -> Event:
     """As ``event``, but with only the first rows of each catalogue. Exports contain all rows."""
-    return event(replace(row, payload=in_brief(row.payload)) if row.kind in ("created", "edited") else row)
+    found = event(row)
+    return found.model_copy(update={"payload": in_brief(row.payload)}) if row.kind in ("created", "edited") else found
 
 
 def model_summary(row: StudyRow) -> ModelSummary:

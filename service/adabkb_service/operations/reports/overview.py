@@ -222,7 +222,8 @@ class Overview:
             at_best = None
             if best is not None and study.observations <= MAX_SOUGHT:
                 at_best = result_table.at_best(connection, study.id, best.trial, best.value)
-        is_outlier = bool(records) and records[-1][0] in ((study.model or {}).get("outliers") or ())
+        outliers = [] if study.model is None else study.model.get("outliers", [])
+        is_outlier = bool(records) and records[-1][0] in outliers
         return {
             "count": study.observations,
             "records": records,
