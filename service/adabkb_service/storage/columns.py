@@ -1,8 +1,10 @@
 """Types of JSON columns: summaries from which a study or a trial is shown without reading its log, and predictions."""
 
-from __future__ import annotations
+# Without ``from __future__ import annotations``, with which ``__required_keys__`` would be wrong.
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict  # up to Python 3.11, pydantic does not support the class in typing
 
 Phase = Literal["start", "search", "polish", "explore", "restart", "repeat", "sample"]
 """See ``engine/moves.py``."""
@@ -34,7 +36,7 @@ class StoredPrediction(TypedDict, total=False):
     std: float
     lcb: float
     ucb: float
-    metrics: dict[str, StoredPrediction]
+    metrics: "dict[str, StoredPrediction]"
     """By metric; absent in a study without metrics."""
     feasible_probability: float
     """Absent without outcome constraints."""

@@ -5,9 +5,11 @@ imported study may contain anything; its replay finds what cannot be applied. ``
 the field only in the cases that its description names. All values are JSON.
 """
 
-# Without ``from __future__ import annotations``, so that ``__required_keys__`` is correct at run time.
+# Without ``from __future__ import annotations``, with which ``__required_keys__`` would be wrong.
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict  # up to Python 3.11, pydantic does not support the class in typing
 
 from adabkb_service.storage.columns import Estimate, Phase, StoredPrediction
 
