@@ -320,6 +320,12 @@ class EventOf(Generic[K_co, P_co]):
     created_at: datetime
 
     @property
+    def user(self: EventRow) -> str | None:
+        """The user whose request recorded the event; None without tokens, and if the server did it by itself."""
+        user = self.payload.get("user")
+        return user if isinstance(user, str) else None
+
+    @property
     def affects_model(self) -> bool:
         """Whether the event can change the model's decisions. If so, it makes the prefetched points unusable, unless it
         records that one of them was issued."""

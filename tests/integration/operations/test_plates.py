@@ -30,7 +30,7 @@ from adabkb_service.operations.reports.edits_in_words import edits
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import manage
 from adabkb_service.operations.studies.manage import create
-from adabkb_service.operations.studies.read import list_events, list_observations
+from adabkb_service.operations.studies.read import list_observations
 from adabkb_service.operations.words.definition_in_words import rules
 from adabkb_service.storage import events
 from adabkb_service.storage.database import Database
@@ -286,7 +286,8 @@ def test_edit_closes_a_full_plate_that_could_get_a_free_place_later(running: Ser
     edit(running, {**HEAT, "values": [60, 80]})
     withdraw(running, "s", trials[0].number)
     assert {(trial.plate, trial.parameters["heat"] <= 80) for trial in asked(running)} == {(2, True)}
-    (words,) = edits(list_events(running, "s", 0, 100).items).values()
+    with running.database.reading() as connection:
+        (words,) = edits(events.page(connection, "s", 0)).values()
     assert words == "heat: 100 removed; the last plate was closed, since no point has its values"
 
 

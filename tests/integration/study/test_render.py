@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from adabkb_service.contract.stored import definition_of, edited, first_stored
+from adabkb_service.storage.event_payloads import Edited
 from adabkb_service.study import render
 from tests.integration.operations.conftest import definition
 from tests.integration.operations.test_context import with_context
@@ -86,7 +87,7 @@ def test_result_is_marked_if_it_is_incomplete_improbable_or_outside(
 ) -> None:
     """A result can be outside of a space that was edited."""
     stored = first_stored(YIELD.model_dump(mode="json"))
-    edit = {"parameters": stored["parameters"], "defaults": {}, "version": 2}
+    edit: Edited = {"parameters": stored["parameters"], "defaults": {}, "version": 2}
     of = definition_of(edited(stored, edit))
     shown = render.observation(replace(row(1, value), parameters={"x": x, "y": 1.0}), of, of.space())
     names = ("missing", "beyond_natural_bounds", "outside")

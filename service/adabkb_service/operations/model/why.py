@@ -27,7 +27,7 @@ from adabkb_service.operations.words.events_in_words import happened
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.storage import events, studies, trials
 from adabkb_service.storage.columns import BestResult, StoredPrediction
-from adabkb_service.storage.rows import StudyRow, SuggestedRow
+from adabkb_service.storage.rows import EventRow, StudyRow, SuggestedRow
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.best import as_best
 from adabkb_service.study.replay_state import ReplayState, replayed
@@ -57,12 +57,12 @@ def why(service: Service, study_id: str, number: int) -> history.Why:
     return history.Why(
         trial=render.trial(trial, study),
         decision=decision,
-        events=[_with_words(view, render.event(event)) for event in concerning],
+        events=[_with_words(view, event) for event in concerning],
     )
 
 
-def _with_words(study: views.Study, event: history.Event) -> history.TrialEvent:
-    return history.TrialEvent(**dict(event), in_words=happened(study, event))
+def _with_words(study: views.Study, event: EventRow) -> history.TrialEvent:
+    return history.TrialEvent(**dict(render.event(event)), in_words=happened(study, event))
 
 
 def _finish_probability(service: Service, study: StudyRow, event: SuggestedRow, before: ReplayState) -> float | None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.webhooks import Message, Notification
 from adabkb_service.operations.words import wording
-from adabkb_service.operations.words.reasons import REASONS, of_event
+from adabkb_service.operations.words.reasons import REASONS, reason_of
 from adabkb_service.storage.rows import EventKind, EventRow, StudyRow, TrialRow
 from adabkb_service.study import render
 
@@ -97,7 +97,7 @@ def _text(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:
 def _of_study(event: EventRow) -> str:
     match event.kind:
         case "completed":
-            return f"is complete. {of_event(event.kind, event.payload['reason'])}"
+            return f"is complete. {reason_of(event)}"
         case "paused":
             return f"needs attention. {REASONS['failures']}"
         case "model_failed":
@@ -117,12 +117,12 @@ def _of_trial(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:
         case "observed":
             return f"gave {wording.result(definition_of(study.definition).quantities, event.payload)}."
         case "failed":
-            return f"failed{_because(event.kind, event.payload['reason'])}."
+            return f"failed{_because(event)}."
         case "stopped":
-            return f"was stopped at step {event.payload['step']}{_because(event.kind, event.payload['reason'])}."
+            return f"was stopped at step {event.payload['step']}{_because(event)}."
     raise ValueError(f"events of the kind {event.kind} cause no notification about a trial")
 
 
-def _because(kind: EventKind, reason: str | None) -> str:
-    found = of_event(kind, reason)
-    return f": {found}" if found else ""
+def _because(event: EventRow) -> str:
+    reason = reason_of(event)
+    return f": {reason}" if reason else ""
