@@ -75,7 +75,7 @@ class LastPlate(TypedDict):
 class ModelStats(TypedDict):
     """The column ``studies.model``: statistics of the model, in the units and sign of the objective. The fields are
     those of ``engine.answers.Report``, without ``best_lcb``, and a few more. None stands for numbers that are not
-    finite."""
+    finite, and 0 for such an effective dimension."""
 
     gap: float | None
     beta: float | None

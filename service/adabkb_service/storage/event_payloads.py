@@ -1,8 +1,8 @@
 """The payload of each kind of event in the log: when the event is recorded, and what its fields mean.
 
-``rows.EventRow`` joins each kind with its payload. These types describe what this server records. The log of an
-imported study may contain anything; its replay finds what cannot be applied. ``NotRequired`` means that an event has
-the field only in the cases that its description names. All values are JSON.
+``rows.EventRow`` joins each kind with its payload. These types describe what this server records. An imported log may
+differ, since only its replay checks it: see ``study.replay_state``. A field that is ``NotRequired`` is present only in
+the cases that its description names. All values are JSON.
 """
 
 # Without ``from __future__ import annotations``, with which ``__required_keys__`` would be wrong.
@@ -167,7 +167,7 @@ class Failed(OfUser):
     """``failed``: a worker or a user reported that an evaluation failed, or the leases of a trial expired too often."""
 
     attempt: int | None
-    """The attempt that failed; None if the leases expired too often."""
+    """The attempt that failed; 0 if the failure was reported without a trial; None if the leases expired too often."""
     reason: str | None
     """The text of the request, or ``max_attempts`` if the leases expired too often."""
     seconds: NotRequired[float]
@@ -175,13 +175,13 @@ class Failed(OfUser):
 
 
 class Withdrawn(OfUser):
-    """``withdrawn``: a user ended a trial without a result, undid the import of a failure, or edited the space so that
-    a waiting trial is outside of it."""
+    """``withdrawn``: a user ended a trial without a result or undid the import of a failure, or the server found a
+    waiting trial outside of the edited space."""
 
     attempt: int | None
-    """The attempt at that time, 0 if it was never leased; None if an edit withdrew the trial."""
+    """The attempt at that time, 0 if the trial was never leased; None if the server withdrew it."""
     reason: str | None
-    """The text of the request, or of the edit."""
+    """The text of the request, or ``study.edited_space.OUTSIDE`` if the server withdrew the trial."""
 
 
 class Retried(OfUser):

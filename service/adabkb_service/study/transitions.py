@@ -9,6 +9,7 @@ only if it renews an expired lease. Nor does it hold the model's statistics. The
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, Protocol, TypedDict, cast, get_args
 
@@ -89,7 +90,7 @@ def apply(rows: Rows, event: EventRow) -> None:
 
 
 Correctable = Literal["value", "std_error", "metrics", "std_errors", "excluded"]
-CORRECTABLE: tuple[Correctable, ...] = get_args(Correctable)
+CORRECTABLE: Sequence[Correctable] = get_args(Correctable)
 """Columns of an observation that an event ``corrected`` or ``measured`` may change; ``metrics`` and ``std_errors``
 exist only in studies with metrics."""
 
@@ -252,16 +253,8 @@ def _leased(rows: Rows, event: EventOf[EventKind, payloads.Leased]) -> Columns:
     trial, payload = _trial(rows, event), event.payload
     if payload["renewed"]:  # a heartbeat renewed an expired lease, so the expiry no longer counts
         return _moved(rows, trial, state="active", expirations=trial.expirations - 1)
-    begun = event.created_at
-    return _moved(
-        rows,
-        trial,
-        state="active",
-        attempt=payload["attempt"],
-        worker=payload["worker"],
-        started_at=begun,
-        curve=None,
-    )
+    begun, attempt, worker = event.created_at, payload["attempt"], payload["worker"]
+    return _moved(rows, trial, state="active", attempt=attempt, worker=worker, started_at=begun, curve=None)
 
 
 def _failed(rows: Rows, event: EventOf[EventKind, payloads.Failed]) -> Columns:
