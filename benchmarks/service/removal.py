@@ -25,7 +25,7 @@ import sqlalchemy as sa
 
 from adabkb_service.storage import events, observations, trials
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.rows import EventRow, ObservationRow, TrialRow
+from adabkb_service.storage.rows import ObservationRow, TrialRow, event_row
 from benchmarks.output import RESULTS, print_table, provenance, write
 from benchmarks.service.databases import BACKENDS, Fresh, described
 from benchmarks.service.load import Worker
@@ -149,7 +149,7 @@ def fill(database: Database, megabytes: int) -> None:
             events.add(
                 connection,
                 [
-                    EventRow("large", seq, "annotated", number, {"note": secrets.token_hex(EVENT_BYTES // 2)}, now)
+                    event_row("large", seq, "annotated", number, {"note": secrets.token_hex(EVENT_BYTES // 2)}, now)
                     for number in some
                     for seq in (2 * number, 2 * number + 1)
                 ],

@@ -18,6 +18,7 @@ from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.contract.tables import with_changes, with_digests
 from adabkb_service.engine.edited import EditedSpace
 from adabkb_service.engine.space import Space
+from adabkb_service.storage.event_payloads import Edited
 
 REPLACED = (
     "constraints",
@@ -63,11 +64,12 @@ def is_edited(stored: Mapping[str, Any]) -> bool:
     return "space_version" in stored
 
 
-def edited(stored: Mapping[str, Any], edit: Mapping[str, Any]) -> dict[str, Any]:
+def edited(stored: Mapping[str, Any], edit: Edited) -> dict[str, Any]:
     """Return a stored definition after an ``edited`` event with this payload."""
+    fields: Mapping[str, Any] = edit
     defaults = {**stored.get("defaults", {}), **edit["defaults"]}
     parameters = with_changes(with_digests(edit["parameters"]), edit.get("catalogues", {}))
-    replaced = {name: edit[name] for name in IN_EVENT if name in edit}
+    replaced = {name: fields[name] for name in IN_EVENT if name in fields}
     return {**stored, "parameters": parameters, "space_version": edit["version"], "defaults": defaults, **replaced}
 
 

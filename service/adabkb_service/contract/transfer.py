@@ -14,6 +14,7 @@ from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.parameters import MAX_PARAMETERS, Body, Name, Number, StudyId
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.engine.older import Older
+from adabkb_service.storage.event_payloads import Created
 
 MAX_STUDIES = 5
 MAX_POINTS = 100
@@ -84,7 +85,7 @@ def check_transfer(studies: Sequence[str], definition: Mapping[str, Any]) -> Non
         raise PydanticCustomError("transfer", NEEDS_AUTO)
 
 
-def snapshots_of(created: Mapping[str, Any]) -> list[Snapshot]:
+def snapshots_of(created: Created) -> list[Snapshot]:
     """Return the snapshots in the payload of a ``created`` event; empty for a study without older ones.
 
     Raises:

@@ -8,10 +8,10 @@ ignored.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,8 @@ from adabkb_service.engine import record
 from adabkb_service.engine.metrics import Measured, Metric
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
-from adabkb_service.storage.rows import EventRow
+from adabkb_service.storage.event_payloads import Numbers, Stopped
+from adabkb_service.storage.rows import EventRow, ResultRow, SuggestedRow
 
 Array = NDArray[np.float64]
 
@@ -103,25 +104,32 @@ class Dataset:
 
     def apply(self, event: EventRow) -> None:
         """Add the data of an event. Applying an event twice has the same effect as once."""
-        payload = event.payload
-        if event.kind in ("suggested", "queued"):
-            assert event.trial is not None
-            self.awaited[event.trial] = self._place(payload["parameters"])
-            if self.plates is not None and payload.get("plate") is not None:
-                self.plates[event.trial] = payload["plate"]
-        elif event.brings_result or event.changes_result:
-            result = self.results[_key(event)] = self.result(event)
-            if event.trial is not None:
-                if event.kind == "stopped" and "cost" in payload:
-                    self.stopped_costs[event.trial] = payload["cost"]
-                issued = self.awaited.pop(event.trial, None)
+        match event.kind:
+            case "suggested" | "queued":
+                assert event.trial is not None
+                self.awaited[event.trial] = self._place(event.payload["parameters"])
+                plate = event.payload.get("plate")
+                if self.plates is not None and plate is not None:
+                    self.plates[event.trial] = plate
+            case "observed" | "corrected" | "measured":
+                self._add(event.payload["observation"], event.trial, self.result(event))
+            case "stopped" if event.brings_result:
+                if event.trial is not None and "cost" in event.payload:
+                    self.stopped_costs[event.trial] = event.payload["cost"]
+                self._add(-(event.trial or 0), event.trial, self.result(event))
+            case "failed" if event.trial in self.awaited:
+                self.failed.add(event.trial)
+            case "retried" if event.trial is not None:
                 self.failed.discard(event.trial)
-                if issued is not None and not _are_same(issued, result):
-                    self.replaced[event.trial] = issued
-        elif event.kind == "failed" and event.trial in self.awaited:
-            self.failed.add(event.trial)
-        elif event.kind == "retried" and event.trial is not None:
-            self.failed.discard(event.trial)
+
+    def _add(self, key: int, trial: int | None, result: Result) -> None:
+        """Add or replace a result."""
+        self.results[key] = result
+        if trial is not None:
+            issued = self.awaited.pop(trial, None)
+            self.failed.discard(trial)
+            if issued is not None and not _are_same(issued, result):
+                self.replaced[trial] = issued
 
     def move_to(self, space: Space) -> None:
         """Recompute all positions after an edit of the space."""
@@ -132,20 +140,22 @@ class Dataset:
         self.awaited = {number: self._place(each.parameters) for number, each in self.awaited.items()}
         self.replaced = {number: self._place(each.parameters) for number, each in self.replaced.items()}
 
-    def result(self, event: EventRow) -> Result:
+    def result(self, event: ResultRow) -> Result:
         """The result that an event adds or changes; for a ``stopped`` event, the estimated result."""
-        payload = event.payload
         if event.kind == "stopped":
-            payload = _expected(payload)
+            payload, excluded, plate = _expected(event.payload), False, None
+        else:
+            payload, plate = event.payload, event.payload.get("plate")
+            excluded = event.kind != "observed" and event.payload.get("excluded", False)
         value, error = self._value(payload)
         return Result(
-            parameters=payload["parameters"],
-            position=self._position(payload["parameters"]),
+            parameters=event.payload["parameters"],
+            position=self._position(event.payload["parameters"]),
             value=value,
             error=error,
-            excluded=payload.get("excluded", False),
+            excluded=excluded,
             metrics=tuple(_measured(metric, payload) for metric in self.metrics),
-            plate=payload.get("plate") if event.trial is None else (self.plates or {}).get(event.trial),
+            plate=plate if event.trial is None else (self.plates or {}).get(event.trial),
         )
 
     def parameters_at(self, position: Array) -> dict[str, Any]:
@@ -204,7 +214,7 @@ class Dataset:
         found = self.record().known()
         return list(found.positions[found.first_rows()])
 
-    def _value(self, payload: Mapping[str, Any]) -> Measured:
+    def _value(self, payload: Numbers) -> Measured:
         if self.objective is not None:
             return _measured(self.objective, payload)
         return Measured(self.sign * payload.get("value", math.nan), payload.get("std_error") or 0.0)
@@ -231,7 +241,7 @@ def _are_same(issued: IssuedPoint, result: Result) -> bool:
     return np.array_equal(issued.position, result.position)
 
 
-def is_decision(event: EventRow) -> bool:
+def is_decision(event: EventRow) -> TypeGuard[SuggestedRow]:
     """Whether the engine chose the point of this event."""
     return event.kind == "suggested" and event.payload["origin"] == "policy"
 
@@ -264,18 +274,19 @@ def ends_run(event: EventRow) -> bool:
     return is_decision(event) or event.kind == "edited" or event.changes_result
 
 
-def _key(event: EventRow) -> int:
-    return -(event.trial or 0) if event.kind == "stopped" else int(event.payload["observation"])
-
-
-def _expected(payload: Mapping[str, Any]) -> dict[str, Any]:
+def _expected(stopped: Stopped) -> Numbers:
     """The estimate of a stopped trial in the form of a result. The other numbers of the result are unknown."""
-    estimate, metric = payload["estimate"], payload.get("metric")
+    estimate, metric = stopped["estimate"], stopped.get("metric")
+    assert estimate is not None
     if metric is None:
-        return {**payload, **estimate, "metrics": {}, "std_errors": {}}
-    return {**payload, "metrics": {metric: estimate["value"]}, "std_errors": {metric: estimate["std_error"]}}
+        return {**estimate, "metrics": {}, "std_errors": {}}
+    return {
+        "value": stopped["value"],
+        "metrics": {metric: estimate["value"]},
+        "std_errors": {metric: estimate["std_error"]},
+    }
 
 
-def _measured(metric: Metric, payload: Mapping[str, Any]) -> Measured:
+def _measured(metric: Metric, payload: Numbers) -> Measured:
     value = payload["metrics"].get(metric.name, math.nan)
     return Measured(metric.sign * value, payload["std_errors"].get(metric.name, 0.0))

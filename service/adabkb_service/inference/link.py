@@ -12,6 +12,7 @@ from adabkb_service.inference.messages import Advance, Advanced, Ask, Forget, Lo
 from adabkb_service.inference.pool import Inference
 from adabkb_service.inference.proposals import Proposal
 from adabkb_service.inference.restriction import UNRESTRICTED, Restriction
+from adabkb_service.storage.columns import ModelStats
 from adabkb_service.storage.rows import EventRow, StudyRow
 from adabkb_service.timeouts import Timeouts
 
@@ -102,7 +103,7 @@ class ModelLink:
     model_seq: int = 0
     """Seq of the last event that the model has folded."""
     prefetched: Prefetched = field(default_factory=lambda: Prefetched([], -1))
-    model_stats: dict[str, Any] | None = None
+    model_stats: ModelStats | None = None
     error: str | None = None
     """Why the model's last attempt to fold the log or to decide failed; None if it succeeded."""
     can_fold: bool = True

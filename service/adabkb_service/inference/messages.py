@@ -7,6 +7,7 @@ from typing import Any
 
 from adabkb_service.inference.proposals import Proposal
 from adabkb_service.inference.restriction import UNRESTRICTED, Restriction
+from adabkb_service.storage.columns import ModelStats
 from adabkb_service.storage.rows import EventRow
 
 
@@ -41,7 +42,7 @@ class Advanced:
     """All points that the model has decided on, in order. Each assumes that the points before it are issued."""
     is_all: bool = False
     """Whether a finite space, or the slice, has no points left besides these."""
-    model_stats: dict[str, Any] | None = None
+    model_stats: ModelStats | None = None
     """Statistics of the model; None if they have not changed since they were stored."""
     behind: int = 0
     """Number of events left to fold. If it is not 0, another reply follows."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -29,7 +29,9 @@ from adabkb_service.inference.outliers import outliers
 from adabkb_service.inference.proposals import Decision, Expected, Proposal, expected
 from adabkb_service.inference.restriction import UNRESTRICTED, Restriction, Values
 from adabkb_service.storage.catalogues import Pieces, tables_of
-from adabkb_service.storage.rows import EventRow
+from adabkb_service.storage.columns import ModelStats
+from adabkb_service.storage.event_payloads import Edited
+from adabkb_service.storage.rows import EventRow, SuggestedRow
 
 Array = NDArray[np.float64]
 
@@ -201,7 +203,7 @@ class Model:
                 self._expected(suggestion.point),
                 fixed,
                 self._trust(suggestion.trust),
-                gap if _is_finite(gap) else None,
+                _finite(gap),
             )
             self.decided.append(Decision(proposal, suggestion.state, dict(suggestion.cells), suggestion.point))
             if time.monotonic() > until:
@@ -313,25 +315,36 @@ class Model:
     def _slice(self, fixed: dict[str, Any]) -> Slice:
         return Slice(self.dataset.space, fixed)
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> ModelStats:
         """Statistics of the state, in the objective's units and sign; None instead of numbers that are not finite.
 
         ``rests_on`` is the seq of the last event that affects them.
         """
-        report = asdict(self.policy.report(self.state))
-        report["offset"] = report["offset"] * self.sign + 0.0  # -0.0 becomes 0.0
-        del report["best_lcb"]
-        numbers = {name: value if _is_finite(value) else None for name, value in report.items()}
+        report = self.policy.report(self.state)
         issued, failed = self.dataset.issued_positions(), self.dataset.failed_points()
-        since = self.policy.results_since_gain(self.state)
-        return {
-            **numbers,
-            **({} if since is None else {"results_since_gain": since}),
-            **({"outliers": found} if (found := self._outliers()) else {}),
+        stats: ModelStats = {
+            "gap": _finite(report.gap),
+            "beta": _finite(report.beta),
+            "leaves": report.leaves,
+            "depth": report.depth,
+            "dictionary": report.dictionary,
+            "basis": report.basis,
+            "effective_dimension": _finite(report.effective_dimension) or 0.0,
+            "points": report.points,
+            "observations": report.observations,
+            "offset": _finite(report.offset * self.sign + 0.0),  # -0.0 becomes 0.0
+            "scale": _finite(report.scale),
+            "clipped": report.clipped,
+            "gap_share": _finite(report.gap_share),
             "rests_on": self.rests_on,
             "stopped": self.policy.stopped(self.state),
             "exhausted": self.policy.exhausted(self.state, issued, None, failed),
         }
+        if (since := self.policy.results_since_gain(self.state)) is not None:
+            stats["results_since_gain"] = since
+        if found := self._outliers():
+            stats["outliers"] = found
+        return stats
 
     def _outliers(self) -> list[int]:
         """The numbers of the results that the others contradict, computed once for the current results. With many
@@ -358,15 +371,15 @@ class Model:
         """Add an event to the dataset and to the counts, but not to the engine's state."""
         self.dataset.apply(event)
         if event.kind == "edited" and event.payload["version"] > self.definition.space_version:
-            self._edit(event)
+            self._edit(event.payload)
         self.seq = event.seq
         if event.affects_model:
             self.rests_on, self.has_folded = event.seq, True
         self.in_run = 0 if ends_run(event) else self.in_run + event.brings_result
 
-    def _edit(self, event: EventRow) -> None:
+    def _edit(self, edit: Edited) -> None:
         """Replace the definition and the dataset after an edit of the space."""
-        stored = edited(self.definition.model_dump(mode="json"), event.payload)
+        stored = edited(self.definition.model_dump(mode="json"), edit)
         self.definition, self.tables = definition_of(stored), tables_of(stored)
         self.dataset.move_to(self.definition.space())
         self.within = UNRESTRICTED  # the fixed values may be outside the edited space
@@ -379,25 +392,23 @@ class Model:
             return
         if event.affects_model:
             self.decided.clear()
-        if event.brings_result:
-            result = self.dataset.result(event)
-            if result.position is None:  # the space was edited since the point was issued
-                return
-            if not result.has_value:
+        match event.kind:
+            case "observed" | "stopped" if event.brings_result:
+                result = self.dataset.result(event)
+                if result.position is None:  # the space was edited since the point was issued
+                    return
+                if not result.has_value:
+                    self._rebuild(event)
+                    return
+                numbers = result.position, result.value, result.error, result.metrics, result.plate
+                self._update(self.policy.observe(self.state, *numbers))
+            case "corrected" | "measured":
                 self._rebuild(event)
-                return
-            numbers = result.position, result.value, result.error, result.metrics, result.plate
-            update = self.policy.observe(self.state, *numbers)
-        elif event.changes_result:
-            self._rebuild(event)
-            return
-        elif event.kind == "edited":
-            self._edit(event)
-            self.cells, self.unsaved, self.is_new_tree = {}, {}, True
-            update = self.policy.edited(self.state, self.dataset.space, self.config(), self.dataset.record())
-        else:
-            return
-        self._update(update)
+            case "edited":
+                self._edit(event.payload)
+                self.cells, self.unsaved, self.is_new_tree = {}, {}, True
+                space, record = self.dataset.space, self.dataset.record()
+                self._update(self.policy.edited(self.state, space, self.config(), record))
 
     def _rebuild(self, event: EventRow) -> None:
         """Apply an event that changes more of the record than adding one result: rebuild the state from the record."""
@@ -408,7 +419,7 @@ class Model:
         self.state, self.prepared, self.is_behind = update.state, False, False
         self._change_cells(update.cells)
 
-    def _adopt(self, event: EventRow) -> None:
+    def _adopt(self, event: SuggestedRow) -> None:
         """Apply the decision that led to a new trial. If it was not made in advance, make it again."""
         self.hold(Restriction(event.payload["fixed"]))
         if not self.decided:
@@ -427,5 +438,5 @@ class Model:
         self.unsaved.update(cells)
 
 
-def _is_finite(value: float | None) -> bool:
-    return value is not None and math.isfinite(value)
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None

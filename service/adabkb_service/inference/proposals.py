@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,8 @@ from adabkb_service.engine.moves import Phase
 from adabkb_service.engine.slices import Slice
 from adabkb_service.inference.restriction import Restriction
 from adabkb_service.storage import observations, trials
-from adabkb_service.storage.rows import Origin, StudyRow
+from adabkb_service.storage.columns import StoredPrediction
+from adabkb_service.storage.rows import StudyRow
 
 Array = NDArray[np.float64]
 
@@ -53,9 +54,11 @@ class Expected(NamedTuple):
         metrics = self.metrics or {}
         return all(map(math.isfinite, self[:4])) and all(metric.is_finite for metric in metrics.values())
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> StoredPrediction:
         """The form stored in an event."""
-        found: dict[str, Any] = {} if self.is_of_first else dict(zip(self._fields[:4], self, strict=False))
+        found: StoredPrediction = {}
+        if not self.is_of_first:
+            found = {"mean": self.mean, "std": self.std, "lcb": self.lcb, "ucb": self.ucb}
         if self.metrics is not None:
             metrics = {name: metric.as_json() for name, metric in self.metrics.items()}
             found["metrics"] = metrics
@@ -111,7 +114,7 @@ class Proposal:
     """A point to issue as a new trial."""
 
     parameters: dict[str, Any]
-    origin: Origin
+    origin: Literal["policy", "fallback"]
     cell: str | None = None
     capped: bool = False
     """As in ``engine.moves.Suggestion``."""

@@ -14,10 +14,10 @@ from adabkb_service.engine.systems import policy_of
 from adabkb_service.inference.dataset import Dataset
 from adabkb_service.inference.model import Model
 from adabkb_service.storage.catalogues import tables_of
-from adabkb_service.storage.rows import EventRow, StudyRow
+from adabkb_service.storage.rows import CreatedRow, EventRow, StudyRow, created_row
 
 
-def start(study: StudyRow, created: EventRow | None = None) -> Model:
+def start(study: StudyRow, created: CreatedRow | None = None) -> Model:
     """The model of a study before its first result.
 
     Args:
@@ -59,7 +59,7 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
         log: the events of the study up to ``model_seq``, at least the first event.
         cells, dictionary: the stored rows.
     """
-    model = start(study, log[0])
+    model = start(study, created_row(log))
     model.accept(log[: study.model_seq])
     model.cells = cells
     space, record = model.dataset.space, model.dataset.record()
@@ -70,7 +70,7 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
     return model
 
 
-def _older(definition: StoredDefinition, created: EventRow | None) -> tuple[Older, ...]:
+def _older(definition: StoredDefinition, created: CreatedRow | None) -> tuple[Older, ...]:
     """The snapshots of older studies, from the event of the study's creation."""
     names = [axis.name for axis in definition.space().axes]
     return tuple(each.older(names) for each in ([] if created is None else snapshots_of(created.payload)))

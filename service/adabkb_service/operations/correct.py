@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal, cast
 
 from adabkb_service.contract import attributes
 from adabkb_service.contract.answers import Corrected, Observation
@@ -14,6 +14,7 @@ from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.operations.former import check_former
+from adabkb_service.storage.event_payloads import Changed
 from adabkb_service.storage.rows import ObservationRow
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.draft import Draft
@@ -101,7 +102,7 @@ def record_change(draft: Draft, was: ObservationRow, changes: dict[str, Any], re
     """Record new values of an observation's columns: in an event ``measured`` if they only add numbers that the
     observation lacked, otherwise in an event ``corrected``."""
     absent = _absent(metrics_of(draft.study.definition))
-    before = {name: getattr(was, name) for name in CORRECTABLE if name not in absent}
+    before: dict[str, Any] = {name: getattr(was, name) for name in CORRECTABLE if name not in absent}
     after = {**before, **changes}
     if after.get("value", 0.0) is None:
         after = {name: each for name, each in after.items() if name not in ("value", "std_error")}
@@ -113,7 +114,8 @@ def record_change(draft: Draft, was: ObservationRow, changes: dict[str, Any], re
         "was": {name: before[name] for name in changes},
         "reason": reason,
     }
-    draft.record("measured" if _only_adds(before, changes) else "corrected", payload, was.trial)
+    kind: Literal["measured", "corrected"] = "measured" if _only_adds(before, changes) else "corrected"
+    draft.record(kind, cast("Changed", payload), was.trial)
 
 
 def _only_adds(was: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:

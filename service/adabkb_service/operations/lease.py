@@ -8,6 +8,7 @@ from functools import partial
 from adabkb_service.contract.answers import TrialAnswer
 from adabkb_service.contract.requests import HeartbeatBody, ReleaseBody, RetryBody, WithdrawBody
 from adabkb_service.errors import LeaseLost, StudyComplete, TrialFinished, shown
+from adabkb_service.storage.event_payloads import Released
 from adabkb_service.storage.rows import FINISHED, TrialRow
 from adabkb_service.study import leases, lifecycle, render
 from adabkb_service.study.draft import Draft
@@ -71,8 +72,10 @@ def _release(number: int, body: ReleaseBody, draft: Draft, _: Points) -> Outcome
         raise TrialFinished(f"Trial {number} is {trial.state}.")
     check_current(trial, body.attempt)
     if trial.state in ("active", "expired"):
-        reason = {} if body.reason is None else {"reason": body.reason}
-        draft.record("released", {"attempt": trial.attempt, "worker": trial.worker, **reason}, number)
+        released: Released = {"attempt": trial.attempt, "worker": trial.worker}
+        if body.reason is not None:
+            released["reason"] = body.reason
+        draft.record("released", released, number)
     return _answer(draft, draft.trial(number))
 
 

@@ -14,6 +14,7 @@ from adabkb_service.contract.requests import QueueBody, RepeatBody
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import StudyComplete
 from adabkb_service.operations.assumed import with_assumed
+from adabkb_service.storage.event_payloads import Queued
 from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study import lifecycle, plates, render
 from adabkb_service.study.draft import Draft
@@ -123,6 +124,10 @@ def add_trial(
     number, plate = study.trials + 1, None
     if which is not None:
         plate = plates.number_for(study, point, is_new=which == "new" and is_first)
-    payload = {"parameters": point, **({} if plate is None else {"plate": plate})}
-    draft.record("queued", {**payload, **({"origin": "own"} if is_own else {})}, number)
+    queued: Queued = {"parameters": point}
+    if plate is not None:
+        queued["plate"] = plate
+    if is_own:
+        queued["origin"] = "own"
+    draft.record("queued", queued, number)
     return draft.set_lease_length(number, study.lease_seconds)

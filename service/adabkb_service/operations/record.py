@@ -22,6 +22,7 @@ from adabkb_service.operations.assumed import with_assumed
 from adabkb_service.operations.correct import annotate_result, record_change
 from adabkb_service.operations.queue import add_trial
 from adabkb_service.storage import events
+from adabkb_service.storage.event_payloads import Failed, Observed
 from adabkb_service.storage.rows import ObservationRow, TrialRow, as_values
 from adabkb_service.study import plates
 from adabkb_service.study.draft import Draft
@@ -193,8 +194,10 @@ def _record_failure(draft: Draft, failure: TrialFailureBody) -> RecordedResult:
             "is not recorded."
         )
     seconds = seconds_of(draft, trial, attempt, failure.seconds)
-    payload = {"attempt": attempt, "reason": failure.reason, **({} if seconds is None else {"seconds": seconds})}
-    draft.record("failed", payload, trial.number)
+    failed: Failed = {"attempt": attempt, "reason": failure.reason}
+    if seconds is not None:
+        failed["seconds"] = seconds
+    draft.record("failed", failed, trial.number)
     return RecordedResult(draft.trial(trial.number), None)
 
 
@@ -277,14 +280,14 @@ def _observe(
 ) -> ObservationRow:
     check_natural_bounds(definition_of(draft.study.definition).quantities, result.value, metrics.get("metrics", {}))
     seq = draft.study.observations + 1
-    payload = {
-        "observation": seq,
-        "attempt": attempt,
-        "parameters": parameters,
-        **({} if plate is None else {"plate": plate}),
-        **({} if result.value is None else {"value": result.value, "std_error": result.std_error}),
-        **metrics,
-        **({} if seconds is None else {"seconds": seconds}),
-    }
-    draft.record("observed", payload, trial)
+    observed: Observed = {"observation": seq, "attempt": attempt, "parameters": parameters}
+    if plate is not None:
+        observed["plate"] = plate
+    if result.value is not None:
+        observed["value"], observed["std_error"] = result.value, result.std_error
+    if metrics:
+        observed["metrics"], observed["std_errors"] = metrics["metrics"], metrics["std_errors"]
+    if seconds is not None:
+        observed["seconds"] = seconds
+    draft.record("observed", observed, trial)
     return draft.observation(seq)

@@ -20,6 +20,7 @@ from adabkb_service.errors import FieldError, Invalid, ReportConflict, TrialFini
 from adabkb_service.operations.lease import check_current, renew
 from adabkb_service.operations.record import measured_cost, seconds_of
 from adabkb_service.storage.columns import Estimate
+from adabkb_service.storage.event_payloads import Observed, Stopped
 from adabkb_service.storage.rows import FINISHED, TrialRow
 from adabkb_service.study import curves, lifecycle, render
 from adabkb_service.study.draft import Draft
@@ -146,8 +147,8 @@ def _cost_error(draft: Draft, cost: float | None) -> str | None:
 def _record(draft: Draft, trial: TrialRow, new: Sequence[Report], measured: Mapping[int, Mapping[str, Any]]) -> None:
     """Record the reports. Stop the trial if the study's early-stopping rule requires this after any of them.
     ``measured`` is as in ``_new``."""
-    payload = {"attempt": trial.attempt, "reports": [[each.step, each.value] for each in new]}
-    draft.record("reported", payload, trial.number)
+    reports = [(each.step, each.value) for each in new]
+    draft.record("reported", {"attempt": trial.attempt, "reports": reports}, trial.number)
     rule, curve = definition_of(draft.study.definition).stopping_rule, trial.curve
     if rule is None:
         return
@@ -179,28 +180,34 @@ def _stop(
     rule, cost = definition.early_stopping, last.cost if definition.cost == "told" else measured_cost(draft, seconds)
     metric = None if rule is None else rule.metric
     parameters = {**trial.parameters, **measured}
-    payload = {
+    stopped: Stopped = {
         "attempt": trial.attempt,
         "step": last.step,
         "value": last.value,
         "parameters": parameters,
         "reason": reason,
         "estimate": estimate,
-        **({} if seconds is None else {"seconds": seconds}),
-        **({} if metric is None else {"metric": metric}),
-        **({} if estimate is None or cost is None else {"cost": cost}),
     }
-    draft.record("stopped", payload, trial.number)
+    if seconds is not None:
+        stopped["seconds"] = seconds
+    if metric is not None:
+        stopped["metric"] = metric
+    if estimate is not None and cost is not None:
+        stopped["cost"] = cost
+    draft.record("stopped", stopped, trial.number)
     if estimate is not None:
         return
-    value = {"value": last.value, "std_error": None} if metric is None else {}
-    metrics = {**({} if metric is None else {metric: last.value}), **({} if cost is None else {COST: cost})}
-    result = {
+    result: Observed = {
         "observation": draft.study.observations + 1,
         "attempt": trial.attempt,
         "parameters": parameters,
-        **value,
-        **({} if seconds is None else {"seconds": seconds}),
-        **({"metrics": metrics, "std_errors": {}} if definition.metrics_with_bounds else {}),
     }
+    if metric is None:
+        result["value"], result["std_error"] = last.value, None
+    if seconds is not None:
+        result["seconds"] = seconds
+    if definition.metrics_with_bounds:
+        of_metric = {} if metric is None else {metric: last.value}
+        of_cost = {} if cost is None else {COST: cost}
+        result["metrics"], result["std_errors"] = of_metric | of_cost, {}
     draft.record("observed", result, trial.number)

@@ -62,6 +62,7 @@ from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.inference.proposals import Proposal
 from adabkb_service.inference.restriction import Restriction
 from adabkb_service.operations.assumed import assumed
+from adabkb_service.storage import event_payloads as payloads
 from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study import leases, lifecycle, plates, render
 from adabkb_service.study.draft import Draft
@@ -254,7 +255,7 @@ def _add(draft: Draft, point: Proposal, body: SuggestBody, *, is_first: bool) ->
     """Add a new trial, leased to the worker of the request, and return it."""
     number = draft.study.trials + 1
     plate = plates.number_for(draft.study, point.parameters, is_new=body.plate == "new" and is_first)
-    payload = {
+    suggested: payloads.Suggested = {
         "parameters": point.parameters,
         "cell": None if point.cell is None else {"key": point.cell, "depth": point.cell.count(".")},
         "origin": point.origin,
@@ -263,11 +264,14 @@ def _add(draft: Draft, point: Proposal, body: SuggestBody, *, is_first: bool) ->
         "phase": point.phase,
         "expected": None if point.expected is None else point.expected.as_json(),
         "fixed": point.fixed,
-        **({} if point.trust is None else {"trust": point.trust}),
-        **({} if point.gap is None else {"gap": point.gap}),
-        **({} if plate is None else {"plate": plate}),
     }
-    draft.record("suggested", payload, number)
+    if point.trust is not None:
+        suggested["trust"] = point.trust
+    if point.gap is not None:
+        suggested["gap"] = point.gap
+    if plate is not None:
+        suggested["plate"] = plate
+    draft.record("suggested", suggested, number)
     return leases.give(draft, number, body.lease_seconds)
 
 

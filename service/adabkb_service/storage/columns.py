@@ -1,8 +1,13 @@
-"""Types of JSON columns that summarize the reports of a trial, so that the reports need not be read again."""
+"""Types of JSON columns: summaries from which a study or a trial is shown without reading its log, and predictions."""
 
-from __future__ import annotations
+# Without ``from __future__ import annotations``, with which ``__required_keys__`` would be wrong.
 
-from typing import TypedDict
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict  # up to Python 3.11, pydantic does not support the class in typing
+
+Phase = Literal["start", "search", "polish", "explore", "restart", "repeat", "sample"]
+"""See ``engine/moves.py``."""
 
 
 class Curve(TypedDict):
@@ -21,3 +26,77 @@ class Estimate(TypedDict):
 
     value: float
     std_error: float
+
+
+class StoredPrediction(TypedDict, total=False):
+    """The model's prediction at the point of a trial, in the units and sign of the objective or of a metric: see
+    ``inference.proposals.Expected``. The first four fields are present, except with several objectives."""
+
+    mean: float
+    std: float
+    lcb: float
+    ucb: float
+    metrics: "dict[str, StoredPrediction]"
+    """By metric; absent in a study without metrics."""
+    feasible_probability: float
+    """Absent without outcome constraints."""
+    finish_probability: float
+    """Only in answers to questions; events and trials do not have it."""
+
+
+class BestResult(TypedDict):
+    """The column ``studies.best``: the best result that counts (see ``study.best``)."""
+
+    parameters: dict[str, Any]
+    value: float
+    trial: int | None
+    metrics: NotRequired[dict[str, float]]
+    """This field and the ones below are absent in a study without metrics."""
+    feasible: NotRequired[bool]
+    violations: NotRequired[dict[str, float]]
+    """Metric -> how far it is beyond its bound, for violated bounds."""
+
+
+class LastPlate(TypedDict):
+    """The column ``studies.plate``: the last plate of a study with plates."""
+
+    number: int
+    """0 while only results without a trial name plates."""
+    trials: int
+    """The number of its trials that are not withdrawn."""
+    shared: dict[str, Any] | None
+    """Name -> value that all its trials share; None if the plate is closed, so that the next trial begins another."""
+    begun: NotRequired[int]
+    """The number of plates with at least one trial; absent while there is none."""
+    named: NotRequired[int]
+    """The largest number of a plate that a result without a trial names; absent without such results."""
+
+
+class ModelStats(TypedDict):
+    """The column ``studies.model``: statistics of the model, in the units and sign of the objective. The fields are
+    those of ``engine.answers.Report``, without ``best_lcb``, and a few more. None stands for numbers that are not
+    finite, and 0 for such an effective dimension."""
+
+    gap: float | None
+    beta: float | None
+    leaves: int
+    depth: int
+    dictionary: int
+    basis: int
+    effective_dimension: float
+    points: int
+    observations: int
+    offset: float | None
+    scale: float | None
+    clipped: int
+    gap_share: float | None
+    results_since_gain: NotRequired[int]
+    """Only with several objectives: the number of results since the hypervolume last increased."""
+    outliers: NotRequired[list[int]]
+    """The numbers of the results that the others contradict; absent if there are none."""
+    rests_on: int
+    """The seq of the last event that affects these statistics."""
+    stopped: bool
+    """Whether Ada-BKB's stopping rule holds."""
+    exhausted: bool
+    """Whether every point of a finite space is issued."""

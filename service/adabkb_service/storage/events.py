@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Select, func, insert, select
 
 from adabkb_service.storage import bounded_pages
 from adabkb_service.storage.bounded_pages import BoundedPage
-from adabkb_service.storage.rows import EventKind, EventRow, as_values
+from adabkb_service.storage.rows import EventKind, EventRow, as_values, event_row
 from adabkb_service.storage.tables import events
 
 _ADD = insert(events)
@@ -23,13 +23,13 @@ def add(connection: Connection, rows: Iterable[EventRow]) -> None:
 def page(connection: Connection, study_id: str, after: int, limit: int | None = None) -> list[EventRow]:
     """The first ``limit`` events with a seq above ``after``, in order; all of them if ``limit`` is None."""
     query = _after(study_id, after).order_by(events.c.seq).limit(limit)
-    return [EventRow(*row) for row in connection.execute(query)]
+    return [event_row(*row) for row in connection.execute(query)]
 
 
 def bounded_page(connection: Connection, study_id: str, after: int, limit: int) -> BoundedPage[EventRow]:
     """The first events of ``page``, as many as fit into memory."""
     query, order, large = _after(study_id, after), (events.c.seq,), (events.c.payload,)
-    return bounded_pages.read(connection, query, EventRow, order=order, large=large, limit=limit)
+    return bounded_pages.read(connection, query, event_row, order=order, large=large, limit=limit)
 
 
 def _after(study_id: str, seq: int) -> Select[Any]:
@@ -39,14 +39,14 @@ def _after(study_id: str, seq: int) -> Select[Any]:
 def of_trial(connection: Connection, study_id: str, trial: int) -> list[EventRow]:
     """The events about a trial, in order."""
     query = select(events).where(events.c.study_id == study_id, events.c.trial == trial).order_by(events.c.seq)
-    return [EventRow(*row) for row in connection.execute(query)]
+    return [event_row(*row) for row in connection.execute(query)]
 
 
 def of_kinds(connection: Connection, study_id: str, kinds: Collection[EventKind], limit: int) -> list[EventRow]:
     """The last ``limit`` events of these kinds, in order."""
     query = select(events).where(events.c.study_id == study_id, events.c.kind.in_(kinds))
     found = connection.execute(query.order_by(events.c.seq.desc()).limit(limit))
-    return [EventRow(*row) for row in found][::-1]
+    return [event_row(*row) for row in found][::-1]
 
 
 def of_kinds_after(
@@ -54,7 +54,7 @@ def of_kinds_after(
 ) -> list[EventRow]:
     """The first ``limit`` events of these kinds with a seq above ``after``, in order."""
     query = _after(study_id, after).where(events.c.kind.in_(kinds)).order_by(events.c.seq).limit(limit)
-    return [EventRow(*row) for row in connection.execute(query)]
+    return [event_row(*row) for row in connection.execute(query)]
 
 
 def has_changed_results(connection: Connection, study_id: str, after: int) -> bool:

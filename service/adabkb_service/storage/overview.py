@@ -14,7 +14,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Text, case, cast, func, or_, select, true
 
-from adabkb_service.storage.rows import EventRow, ObservationRow, StudyState, TrialRow, places_on
+from adabkb_service.storage.columns import LastPlate
+from adabkb_service.storage.rows import EventRow, ObservationRow, StudyState, TrialRow, event_row, places_on
 from adabkb_service.storage.tables import events, observations, reports, studies, trials
 
 UNKNOWN = (None,) * 6
@@ -47,7 +48,7 @@ class ListedStudy:
     title: str | None
     tags: dict[str, str]
     budget: int | dict[str, int] | None
-    plate: dict[str, Any] | None
+    plate: LastPlate | None
     active: int
     completed: int
     failed: int
@@ -87,7 +88,7 @@ class ListedStudy:
     @property
     def plates(self) -> int:
         """The number of plates with at least one trial."""
-        return int((self.plate or {}).get("begun", 0))
+        return 0 if self.plate is None else self.plate.get("begun", 0)
 
     @property
     def trial_budget(self) -> int | None:
@@ -165,7 +166,7 @@ def events_of_result(connection: Connection, study_id: str, seq: int) -> list[Ev
     """The events of a result, in order."""
     theirs = events.c.study_id == study_id, events.c.kind.in_(("observed", "measured", "corrected", "annotated"))
     query = select(events).where(*theirs, events.c.payload["observation"].as_integer() == seq).order_by(events.c.seq)
-    return [EventRow(*row) for row in connection.execute(query)]
+    return [event_row(*row) for row in connection.execute(query)]
 
 
 def thinned(

@@ -4,19 +4,27 @@ columns."""
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, cast, get_args
 
-from adabkb_service.storage.columns import Curve, Estimate
+from adabkb_service.storage import event_payloads as payloads
+from adabkb_service.storage.columns import (
+    BestResult,
+    Curve,
+    Estimate,
+    LastPlate,
+    ModelStats,
+    Phase,
+    StoredPrediction,
+)
 
 StudyState = Literal["running", "paused", "complete"]
 TrialState = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped", "withdrawn"]
 FINISHED: tuple[TrialState, ...] = ("completed", "failed", "stopped", "withdrawn")
 UNFINISHED: tuple[TrialState, ...] = tuple(each for each in get_args(TrialState) if each not in FINISHED)
 Origin = Literal["policy", "fallback", "queued", "own"]
-Phase = Literal["start", "search", "polish", "explore", "restart", "repeat", "sample"]
-"""See ``engine/moves.py``."""
 CellStatus = Literal["leaf", "expanded", "pruned"]
 EventKind = Literal[
     "created",
@@ -67,7 +75,7 @@ class StudyRow:
     tags: dict[str, str]
     study_seq: int
     model_seq: int
-    model: dict[str, Any] | None
+    model: ModelStats | None
     model_error: str | None
     created_at: datetime
     updated_at: datetime
@@ -79,7 +87,7 @@ class StudyRow:
     failed: int
     observations: int
     failures: int
-    best: dict[str, Any] | None
+    best: BestResult | None
     failure_limit: int | None
     max_runtime_seconds: float | None
     incarnation: str
@@ -92,7 +100,7 @@ class StudyRow:
     steps_saved: int
     log_bytes: int
     cost_spent: float
-    plate: dict[str, Any] | None
+    plate: LastPlate | None
     withdrawn: int
     title: str | None
     description: str | None
@@ -163,7 +171,9 @@ class StudyRow:
     def plates(self) -> int | None:
         """Number of plates with at least one trial; None in a study without plates. Plates whose trials are all
         withdrawn do not count, nor do plates that only results without a trial name."""
-        return None if self.definition.get("plates") is None else (self.plate or {}).get("begun", 0)
+        if self.definition.get("plates") is None:
+            return None
+        return 0 if self.plate is None else self.plate.get("begun", 0)
 
     @property
     def plates_left(self) -> int | None:
@@ -181,12 +191,12 @@ class StudyRow:
         return places_on(self.plate, int(plates["size"]))
 
 
-def places_on(last: dict[str, Any] | None, size: int) -> int:
+def places_on(last: LastPlate | None, size: int) -> int:
     """Return the number of free places on the last plate, given the column ``plate`` and the number of trials on a
     plate; 0 if the next trial begins a plate."""
     if last is None or last["shared"] is None or last["trials"] == 0:
         return 0
-    return max(size - int(last["trials"]), 0)
+    return max(size - last["trials"], 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +222,7 @@ class TrialRow:
     started_at: datetime | None
     attributes: dict[str, Any]
     phase: Phase | None
-    expected: dict[str, Any] | None
+    expected: StoredPrediction | None
     curve: Curve | None
     estimate: Estimate | None
     metrics: dict[str, float] | None
@@ -294,16 +304,26 @@ class ReportRow:
     reported_at: datetime
 
 
+K_co = TypeVar("K_co", covariant=True, bound=EventKind)
+P_co = TypeVar("P_co", covariant=True)
+
+
 @dataclass(frozen=True, slots=True)
-class EventRow:
-    """An event."""
+class EventOf(Generic[K_co, P_co]):
+    """An event of some kinds, with the payload of these kinds."""
 
     study_id: str
     seq: int
-    kind: EventKind
+    kind: K_co
     trial: int | None
-    payload: dict[str, Any]
+    payload: P_co
     created_at: datetime
+
+    @property
+    def user(self: EventRow) -> str | None:
+        """The user whose request recorded the event; None without tokens, and if the server did it by itself."""
+        user = self.payload.get("user")
+        return user if isinstance(user, str) else None
 
     @property
     def affects_model(self) -> bool:
@@ -318,9 +338,60 @@ class EventRow:
         return self.kind in ("corrected", "measured")
 
     @property
-    def brings_result(self) -> bool:
+    def brings_result(self: EventRow) -> bool:
         """Whether the event gives the model a value: a result, or the estimate of a stopped trial."""
         return self.kind == "observed" or (self.kind == "stopped" and self.payload["estimate"] is not None)
+
+
+CreatedRow: TypeAlias = EventOf[Literal["created"], payloads.Created]
+SuggestedRow: TypeAlias = EventOf[Literal["suggested"], payloads.Suggested]
+ResultRow: TypeAlias = (
+    EventOf[Literal["observed"], payloads.Observed]
+    | EventOf[Literal["corrected", "measured"], payloads.Changed]
+    | EventOf[Literal["stopped"], payloads.Stopped]
+)
+EventRow: TypeAlias = (
+    CreatedRow
+    | SuggestedRow
+    | ResultRow
+    | EventOf[Literal["queued"], payloads.Queued]
+    | EventOf[Literal["leased"], payloads.Leased]
+    | EventOf[Literal["expired"], payloads.Expired]
+    | EventOf[Literal["released"], payloads.Released]
+    | EventOf[Literal["failed"], payloads.Failed]
+    | EventOf[Literal["withdrawn"], payloads.Withdrawn]
+    | EventOf[Literal["retried"], payloads.Retried]
+    | EventOf[Literal["reported"], payloads.Reported]
+    | EventOf[Literal["annotated"], payloads.Annotated]
+    | EventOf[Literal["plate_closed"], payloads.PlateClosed]
+    | EventOf[Literal["paused"], payloads.Paused]
+    | EventOf[Literal["resumed"], payloads.Resumed]
+    | EventOf[Literal["updated"], payloads.Updated]
+    | EventOf[Literal["edited"], payloads.Edited]
+    | EventOf[Literal["completed"], payloads.Completed]
+    | EventOf[Literal["model_failed"], payloads.ModelFailed]
+    | EventOf[Literal["model_recovered"], payloads.ModelRecovered]
+)
+"""An event of the log. A comparison of its ``kind`` narrows the type of its ``payload``."""
+
+
+def event_row(
+    study_id: str, seq: int, kind: EventKind, trial: int | None, payload: Mapping[str, Any], created_at: datetime
+) -> EventRow:
+    """Return an event as stored or imported. Nothing checks that the payload is one of its kind."""
+    return cast("EventRow", EventOf(study_id, seq, kind, trial, payload, created_at))
+
+
+def created_row(log: Sequence[EventRow]) -> CreatedRow:
+    """Return the first event of a log, which creates the study.
+
+    Raises:
+        ValueError: the log does not begin with the creation of the study.
+    """
+    first = next(iter(log), None)
+    if first is None or first.kind != "created" or first.seq != 1:
+        raise ValueError("the log does not begin with the creation of the study")
+    return first
 
 
 class JsonText(str):

@@ -231,7 +231,9 @@ class Batch:
         prefetched, from_model = self.prefetched, _from_model(points)
         is_last = prefetched.is_all and from_model == len(prefetched.points)
         if from_model and is_last and prefetched.within.is_like(UNRESTRICTED):
-            self.draft.set_model_stats({**(self.draft.study.model or {}), "exhausted": True})
+            stats = self.draft.study.model
+            if stats is not None:  # the model sends its statistics with its first points
+                self.draft.set_model_stats({**stats, "exhausted": True})
 
     def _charge(self, request: Request[Any], added: list[EventRow], size: int) -> None:
         """Charge the quota of the request's user for added trials and results without a trial, and for the growth of

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from sqlalchemy import Connection
 
 from adabkb_service.contract.metrics import Metrics, is_decided, metrics_of, total_violation, violations
 from adabkb_service.contract.stored import definition_of, is_edited
 from adabkb_service.storage import observations
+from adabkb_service.storage.columns import BestResult
 from adabkb_service.storage.rows import ObservationRow, StudyRow
 
 Changed = Mapping[int, ObservationRow]
@@ -42,14 +42,15 @@ def decided(study: StudyRow) -> Callable[[ObservationRow], bool]:
     return lambda row: is_decided(metrics, row.value, row.metrics)
 
 
-def as_best(study: StudyRow, row: ObservationRow | None) -> dict[str, Any] | None:
+def as_best(study: StudyRow, row: ObservationRow | None) -> BestResult | None:
     """Return an observation as stored in the column ``studies.best``; None without an observation."""
     if row is None:
         return None
+    assert row.value is not None, "a result without a value cannot be the best one"
     point = row.parameters
     if is_edited(study.definition):
         point = definition_of(study.definition).space().present(point) or point
-    best = {"parameters": point, "value": row.value, "trial": row.trial}
+    best: BestResult = {"parameters": point, "value": row.value, "trial": row.trial}
     if row.metrics is None:
         return best
     beyond = violations(metrics_of(study.definition), row.metrics)

@@ -7,11 +7,11 @@ same incarnation (a random id from its creation).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from sqlalchemy import Connection
 
@@ -20,6 +20,8 @@ from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import Contention
 from adabkb_service.storage import catalogues, events, idempotency, observations, reports, studies, trials
+from adabkb_service.storage import event_payloads as payloads
+from adabkb_service.storage.columns import ModelStats
 from adabkb_service.storage.rows import (
     EventKind,
     EventRow,
@@ -29,6 +31,7 @@ from adabkb_service.storage.rows import (
     StudyState,
     TrialRow,
     as_values,
+    event_row,
 )
 from adabkb_service.storage.trials import Reached
 from adabkb_service.study import best, transitions
@@ -153,11 +156,54 @@ class Draft:
 
         return undo
 
-    def record(self, kind: EventKind, payload: dict[str, Any], trial: int | None = None) -> None:
+    @overload
+    def record(self, kind: Literal["suggested"], payload: payloads.Suggested, trial: int) -> None: ...
+    @overload
+    def record(self, kind: Literal["queued"], payload: payloads.Queued, trial: int) -> None: ...
+    @overload
+    def record(self, kind: Literal["leased"], payload: payloads.Leased, trial: int) -> None: ...
+    @overload
+    def record(self, kind: Literal["expired"], payload: payloads.Expired, trial: int) -> None: ...
+    @overload
+    def record(self, kind: Literal["released"], payload: payloads.Released, trial: int) -> None: ...
+    @overload
+    def record(self, kind: Literal["observed"], payload: payloads.Observed, trial: int | None) -> None: ...
+    @overload
+    def record(self, kind: Literal["corrected", "measured"], payload: payloads.Changed, trial: int | None) -> None: ...
+    @overload
+    def record(self, kind: Literal["failed"], payload: payloads.Failed, trial: int) -> None: ...
+    @overload
+    def record(self, kind: Literal["withdrawn"], payload: payloads.Withdrawn, trial: int) -> None: ...
+    @overload
+    def record(self, kind: Literal["retried"], payload: payloads.Retried, trial: int) -> None: ...
+    @overload
+    def record(self, kind: Literal["reported"], payload: payloads.Reported, trial: int) -> None: ...
+    @overload
+    def record(self, kind: Literal["stopped"], payload: payloads.Stopped, trial: int) -> None: ...
+    @overload
+    def record(self, kind: Literal["annotated"], payload: payloads.Annotated, trial: int | None = None) -> None: ...
+    @overload
+    def record(self, kind: Literal["plate_closed"], payload: payloads.PlateClosed) -> None: ...
+    @overload
+    def record(self, kind: Literal["paused"], payload: payloads.Paused) -> None: ...
+    @overload
+    def record(self, kind: Literal["resumed"], payload: payloads.Resumed) -> None: ...
+    @overload
+    def record(self, kind: Literal["updated"], payload: payloads.Updated) -> None: ...
+    @overload
+    def record(self, kind: Literal["edited"], payload: payloads.Edited) -> None: ...
+    @overload
+    def record(self, kind: Literal["completed"], payload: payloads.Completed) -> None: ...
+    @overload
+    def record(self, kind: Literal["model_failed"], payload: payloads.ModelFailed) -> None: ...
+    @overload
+    def record(self, kind: Literal["model_recovered"], payload: payloads.ModelRecovered) -> None: ...
+
+    def record(self, kind: EventKind, payload: Mapping[str, Any], trial: int | None = None) -> None:
         """Add an event to the log and apply it."""
         if self._user is not None and kind in OF_USERS:
             payload = {**payload, "user": self._user}
-        event = EventRow(self.study.id, self.study.study_seq + 1, kind, trial, payload, self.now)
+        event = event_row(self.study.id, self.study.study_seq + 1, kind, trial, payload, self.now)
         transitions.apply(self, event)
         self.log.append(event)
         self.changes += 1
@@ -174,7 +220,7 @@ class Draft:
         finally:
             self._user = before
 
-    def set_model_stats(self, model_stats: dict[str, Any] | None) -> None:
+    def set_model_stats(self, model_stats: ModelStats | None) -> None:
         """Replace the model's statistics, without an event in the log."""
         if model_stats is not None and model_stats != self.study.model:
             self.study = replace(self.study, model=model_stats)

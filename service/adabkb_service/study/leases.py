@@ -6,6 +6,7 @@ A lease ends ``lease_seconds`` after the last heartbeat, and at the latest ``max
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Literal
 
 from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study.draft import Draft
@@ -43,7 +44,7 @@ def expire_overdue(draft: Draft) -> None:
 
 def _expire(draft: Draft, trial: TrialRow) -> None:
     latest = None if trial.started_at is None else _latest_end(draft.study, trial.started_at)
-    cause = "lease" if latest is None or draft.now < latest else "max_runtime"
+    cause: Literal["lease", "max_runtime"] = "lease" if latest is None or draft.now < latest else "max_runtime"
     draft.record("expired", {"attempt": trial.attempt, "worker": trial.worker, "cause": cause}, trial.number)
     if trial.expirations + 1 >= draft.study.max_attempts:
         with draft.by(None):

@@ -44,20 +44,20 @@ def _has_converged(study: StudyRow) -> bool:
         return False
     gap = study.model["gap"] if render.is_beyond_reach(study) else render.gap(study, study.model["gap"])
     is_within_tolerance = study.tolerance is not None and gap is not None and gap <= study.tolerance
-    return bool(study.model["stopped"] or is_within_tolerance)
+    return study.model["stopped"] or is_within_tolerance
 
 
 def no_more_points_reason(study: StudyRow) -> Reason | None:
     """Return why the study will issue no more new points; None if it may. The possible reasons: the budget is used up,
     every point of a finite space is issued, or a stopping rule holds."""
-    cost_budget, model = cost_budget_of(study.definition), study.model or {}
+    cost_budget, model = cost_budget_of(study.definition), study.model
     is_spent = cost_budget is not None and study.cost_spent >= cost_budget
     return reason_to_end(
         is_used_up=is_spent or (study.budget_left is not None and study.budget_left <= 0),
-        is_exhausted=bool(model.get("exhausted")),
+        is_exhausted=model is not None and model["exhausted"],
         rules=study.stop or {},
         since_gain=results_since_gain(study),
-        gap_share=model.get("gap_share"),
+        gap_share=None if model is None else model["gap_share"],
     )
 
 
@@ -89,7 +89,7 @@ def results_since_gain(study: StudyRow) -> int:
     hypervolume, as the model last computed it."""
     if not has_several_objectives(study):
         return study.results_since_best
-    return 0 if study.model is None else int(study.model.get("results_since_gain", 0))
+    return 0 if study.model is None else study.model.get("results_since_gain", 0)
 
 
 def room_for_points(study: StudyRow) -> int:
@@ -121,6 +121,7 @@ def update_state(draft: Draft) -> None:
     if state != study.state:
         draft.set_state(state)
         if state == "complete":
+            assert reason is not None, "a complete study has a reason"
             draft.record("completed", {"reason": reason})
 
 

@@ -38,7 +38,7 @@ def open_plate(study: StudyRow) -> OpenPlate | None:
     """Return the plate that new trials continue. None if the next trial begins a plate, and in a study without plates.
     Withdrawn trials are not counted: if all are withdrawn, the next trial begins a plate."""
     last = study.plate
-    if last is None or not study.places_left:
+    if last is None or last["shared"] is None or not study.places_left:
         return None
     return OpenPlate(last["number"], study.places_left, last["shared"])
 
@@ -109,8 +109,8 @@ def number_for(study: StudyRow, parameters: Mapping[str, Any], *, is_new: bool) 
     plate = open_plate(study)
     if plate is not None and not is_new and not _differing_names(parameters, plate.values):
         return plate.number
-    last = study.plate or {"number": 0}
-    return max(int(last["number"]), int(last.get("named", 0))) + 1
+    last = study.plate
+    return 1 if last is None else max(last["number"], last.get("named", 0)) + 1
 
 
 def _differing_names(parameters: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 from adabkb_service.contract import quantities
@@ -30,7 +29,7 @@ from adabkb_service.contract.stored import StoredDefinition, definition_of, is_e
 from adabkb_service.contract.tables import in_brief
 from adabkb_service.engine.space import Space
 from adabkb_service.inference.proposals import Expected, Recommended
-from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
+from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow, event_row
 
 
 def trial(row: TrialRow, study: StudyRow) -> Trial:
@@ -145,8 +144,15 @@ def event(row: EventRow) -> Event:
 
 
 def event_in_brief(row: EventRow) -> Event:
-    """Return the view of an event, with only the first rows of each catalogue. Exports contain all rows."""
-    return event(replace(row, payload=in_brief(row.payload)) if row.kind in ("created", "edited") else row)
+    """Return the view of a shortened event."""
+    return event(shortened(row))
+
+
+def shortened(row: EventRow) -> EventRow:
+    """Return an event with only the first rows of each catalogue. Exports contain all rows."""
+    if row.kind not in ("created", "edited"):
+        return row
+    return event_row(row.study_id, row.seq, row.kind, row.trial, in_brief(row.payload), row.created_at)
 
 
 def model_summary(row: StudyRow) -> ModelSummary:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from adabkb_service.contract import attributes
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.transfer import snapshots_of
 from adabkb_service.errors import ObservationNotFound, TrialNotFound
-from adabkb_service.storage.rows import FINISHED, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
+from adabkb_service.storage.rows import FINISHED, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow, created_row
 from adabkb_service.study.best import best_of, counting
 from adabkb_service.study.transitions import apply, begin
 
@@ -89,22 +89,20 @@ class ReplayState:
         return [trial.number for trial in inside if trial.state != "failed"], failed
 
 
-def replayed(study_id: str, log: Collection[EventRow]) -> ReplayState:
+def replayed(study_id: str, log: Sequence[EventRow]) -> ReplayState:
     """Replay a log. Collect contradictions between events. An event that cannot be applied is skipped, and counts as a
     contradiction.
 
     Raises:
         ValueError: the log does not begin with a readable ``created`` event.
     """
-    first = next(iter(log), None)
-    if first is None or first.kind != "created" or first.seq != 1:
-        raise ValueError("the log does not begin with the creation of the study")
+    first = created_row(log)
     try:
         state = ReplayState(begin(study_id, first))
         snapshots_of(first.payload)
     except (KeyError, TypeError) as error:
         raise ValueError(f"event 1 (created) cannot be read: {error}") from error
-    for event in list(log)[1:]:
+    for event in log[1:]:
         state.contradictions.extend(_contradictions(state, event))
         try:
             apply(state, event)
@@ -167,8 +165,10 @@ def _budget(study: StudyRow) -> str:
 def _attribute_problem(state: ReplayState, event: EventRow) -> Iterator[str]:
     """Yield sentences on what is wrong with the attributes of a trial, or of a result without a trial, after an
     event. Changes that are not an object are not checked here: ``apply`` rejects them."""
+    if event.kind != "annotated":
+        return
     changes, number = event.payload.get("attributes"), event.payload.get("observation")
-    if event.kind != "annotated" or not isinstance(changes, dict):
+    if not isinstance(changes, dict):
         return
     annotated = state.trials.get(event.trial) if event.trial is not None else state.observations.get(number or 0)
     if annotated is None:

@@ -9,16 +9,18 @@ only if it renews an expired lease. Nor does it hold the model's statistics. The
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypedDict, cast, get_args
 
 from adabkb_service.contract.attributes import merged
 from adabkb_service.contract.cost import cost_of
 from adabkb_service.contract.stored import definition_of, edited, first_stored, with_display_changes
 from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.engine.early_stopping import extended
-from adabkb_service.storage.rows import EventKind, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
+from adabkb_service.storage import event_payloads as payloads
+from adabkb_service.storage.columns import BestResult, LastPlate, ModelStats
+from adabkb_service.storage.rows import EventKind, EventOf, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow
 from adabkb_service.study.best import as_best, counting, decided, has_several_objectives, rank
 
 
@@ -63,7 +65,7 @@ class Rows(Protocol):
         """Return the number of observations that count and have a number larger than ``seq``."""
 
 
-def begin(study_id: str, event: EventRow) -> StudyRow:
+def begin(study_id: str, event: EventOf[EventKind, payloads.Created]) -> StudyRow:
     """Return the row of a study after its first event, ``created``."""
     definition, seed = first_stored(event.payload["definition"]), event.payload["seed"]
     parsed = definition_of(definition)
@@ -82,53 +84,127 @@ def apply(rows: Rows, event: EventRow) -> None:
         TrialNotFound, ObservationNotFound: the event refers to a row that does not exist.
         LookupError, AttributeError, TypeError, ValueError: the event or a value in it is invalid.
     """
-    changed = _TRANSITIONS[event.kind](rows, event)
+    changed = _changed_columns(rows, event)
     size = rows.study.log_bytes + _size(event)
     rows.study = replace(rows.study, study_seq=event.seq, log_bytes=size, updated_at=event.created_at, **changed)
 
 
-CORRECTABLE = ("value", "std_error", "metrics", "std_errors", "excluded")
+Correctable = Literal["value", "std_error", "metrics", "std_errors", "excluded"]
+CORRECTABLE: Sequence[Correctable] = get_args(Correctable)
 """Columns of an observation that an event ``corrected`` or ``measured`` may change; ``metrics`` and ``std_errors``
 exist only in studies with metrics."""
-Columns = dict[str, Any]
-"""New values of the study's columns."""
-INITIAL_MODEL_STATS: Mapping[str, Any] = {
-    "gap": None, "gap_share": None, "beta": 0.0, "leaves": 1, "depth": 0, "dictionary": 0, "basis": 0,
-    "effective_dimension": 0.0, "points": 0, "observations": 0, "offset": 0.0, "scale": 1.0, "clipped": 0,
-    "stopped": False, "exhausted": False,
-}  # fmt: skip
-"""The model's statistics after an edit of the space, which makes the previous ones obsolete."""
 
 
-def _unchanged(_: Rows, __: EventRow) -> Columns:
-    return {}
+class Columns(TypedDict, total=False):
+    """New values of the study's columns; those that do not change are absent."""
+
+    definition: dict[str, Any]
+    title: str | None
+    description: str | None
+    tags: dict[str, str]
+    paused: bool
+    budget: int | dict[str, int] | None
+    tolerance: float | None
+    pending_limit: int | None
+    lease_seconds: float
+    max_attempts: int
+    failure_limit: int | None
+    max_runtime_seconds: float | None
+    stop: dict[str, Any] | None
+    model: ModelStats
+    model_error: str | None
+    active: int
+    queued: int
+    released: int
+    expired: int
+    completed: int
+    failed: int
+    stopped: int
+    withdrawn: int
+    observations: int
+    failures: int
+    own_failures: int
+    best: BestResult | None
+    results_since_best: int
+    steps_saved: int
+    cost_spent: float
+    plate: LastPlate | None
 
 
-def _updated(rows: Rows, event: EventRow) -> Columns:
-    changes = event.payload["changes"]
-    columns = {name: value for name, value in changes.items() if name in CHANGEABLE}
-    if len(columns) == len(changes):
-        return columns
-    return {**columns, "definition": with_display_changes(rows.study.definition, changes)}
+NO_PLATE: LastPlate = {"number": 0, "trials": 0, "shared": None}
+"""The last plate of a study whose plates have no trials yet."""
 
 
-def _paused(_: Rows, __: EventRow) -> Columns:
-    return {"paused": True}
+def stats_of_empty_model(rests_on: int) -> ModelStats:
+    """Return the model's statistics after an edit of the space, which makes the previous ones obsolete."""
+    return {
+        "gap": None,
+        "gap_share": None,
+        "beta": 0.0,
+        "leaves": 1,
+        "depth": 0,
+        "dictionary": 0,
+        "basis": 0,
+        "effective_dimension": 0.0,
+        "points": 0,
+        "observations": 0,
+        "offset": 0.0,
+        "scale": 1.0,
+        "clipped": 0,
+        "stopped": False,
+        "exhausted": False,
+        "rests_on": rests_on,
+    }
 
 
-def _resumed(_: Rows, __: EventRow) -> Columns:
-    return {"paused": False, "failures": 0}
+def _changed_columns(rows: Rows, event: EventRow) -> Columns:  # noqa: PLR0911, PLR0912 (one case per kind)
+    match event.kind:
+        case "created" | "completed":  # ``lifecycle.update_state`` derives the state from the row
+            return {}
+        case "suggested":
+            return _suggested(rows, event)
+        case "queued":
+            return _queued(rows, event)
+        case "leased":
+            return _leased(rows, event)
+        case "expired":
+            trial = _trial(rows, event)
+            return _change_trial(rows, trial, state="expired", expirations=trial.expirations + 1)
+        case "released":
+            return _change_trial(rows, _trial(rows, event), state="released")
+        case "observed":
+            return _observed(rows, event)
+        case "corrected" | "measured":
+            return _corrected(rows, event)
+        case "failed":
+            return _failed(rows, event)
+        case "withdrawn":
+            return _withdrawn(rows, event)
+        case "retried":
+            return _retried(rows, event)
+        case "reported":
+            return _reported(rows, event)
+        case "stopped":
+            return _stopped(rows, event)
+        case "annotated":
+            return _annotated(rows, event)
+        case "plate_closed":
+            return _plate_closed(rows)
+        case "paused":
+            return {"paused": True}
+        case "resumed":
+            return {"paused": False, "failures": 0}
+        case "updated":
+            return _updated(rows, event.payload["changes"])
+        case "edited":
+            return _edited(rows, event)
+        case "model_failed":
+            return {"model_error": event.payload["error"]}
+        case "model_recovered":
+            return {"model_error": None}
 
 
-def _model_failed(_: Rows, event: EventRow) -> Columns:
-    return {"model_error": event.payload["error"]}
-
-
-def _model_recovered(_: Rows, __: EventRow) -> Columns:
-    return {"model_error": None}
-
-
-def _suggested(rows: Rows, event: EventRow) -> Columns:
+def _suggested(rows: Rows, event: EventOf[EventKind, payloads.Suggested]) -> Columns:
     payload = event.payload
     cell = None if payload["cell"] is None else payload["cell"]["key"]
     return _add_trial(
@@ -146,51 +222,42 @@ def _suggested(rows: Rows, event: EventRow) -> Columns:
     ) | _on_plate(rows.study, payload)
 
 
-def _on_plate(study: StudyRow, payload: Mapping[str, Any]) -> Columns:
+def _on_plate(study: StudyRow, payload: payloads.Suggested | payloads.Queued) -> Columns:
     """Return the column ``plate``, updated for a trial on the plate; empty in a study without plates."""
     number, plates = payload.get("plate"), definition_of(study.definition).plates
     if number is None or plates is None:
         return {}
-    before = study.plate or {}
-    is_new = before.get("number") != number
+    before = study.plate or NO_PLATE
+    is_new = before["number"] != number
     trials, begun = (1 if is_new else before["trials"] + 1), before.get("begun", 0) + is_new
     shared = {name: payload["parameters"][name] for name in plates.shared}
     return {"plate": {**before, "number": number, "trials": trials, "shared": shared, "begun": begun}}
 
 
-def _with_named_plate(study: StudyRow, payload: Mapping[str, Any]) -> Columns:
+def _with_named_plate(study: StudyRow, payload: payloads.Observed) -> Columns:
     """Return the column ``plate``, updated for a result that names a plate: later plates get larger numbers."""
     number = payload.get("plate")
     if number is None or definition_of(study.definition).plates is None:
         return {}
-    before = study.plate or {"number": 0, "trials": 0, "shared": None}
+    before = study.plate or NO_PLATE
     return {"plate": {**before, "named": max(number, before.get("named", 0))}}
 
 
-def _queued(rows: Rows, event: EventRow) -> Columns:
+def _queued(rows: Rows, event: EventOf[EventKind, payloads.Queued]) -> Columns:
     payload = event.payload
     origin = "own" if payload.get("origin") == "own" else "queued"
     return _add_trial(rows, event, origin=origin, plate=payload.get("plate")) | _on_plate(rows.study, payload)
 
 
-def _leased(rows: Rows, event: EventRow) -> Columns:
+def _leased(rows: Rows, event: EventOf[EventKind, payloads.Leased]) -> Columns:
     trial, payload = _trial(rows, event), event.payload
     if payload["renewed"]:  # a heartbeat renewed an expired lease, so the expiry no longer counts
         return _change_trial(rows, trial, state="active", expirations=trial.expirations - 1)
-    begun = {"attempt": payload["attempt"], "worker": payload["worker"], "started_at": event.created_at, "curve": None}
-    return _change_trial(rows, trial, state="active", **begun)
+    begun, attempt, worker = event.created_at, payload["attempt"], payload["worker"]
+    return _change_trial(rows, trial, state="active", attempt=attempt, worker=worker, started_at=begun, curve=None)
 
 
-def _expired(rows: Rows, event: EventRow) -> Columns:
-    trial = _trial(rows, event)
-    return _change_trial(rows, trial, state="expired", expirations=trial.expirations + 1)
-
-
-def _released(rows: Rows, event: EventRow) -> Columns:
-    return _change_trial(rows, _trial(rows, event), state="released")
-
-
-def _failed(rows: Rows, event: EventRow) -> Columns:
+def _failed(rows: Rows, event: EventOf[EventKind, payloads.Failed]) -> Columns:
     payload, trial = event.payload, _trial(rows, event)
     moved = _change_trial(
         rows,
@@ -207,9 +274,10 @@ def _failed(rows: Rows, event: EventRow) -> Columns:
     return moved if trial.origin == "own" else {**moved, "failures": rows.study.failures + 1}
 
 
-def _withdrawn(rows: Rows, event: EventRow) -> Columns:
-    trial, end = _trial(rows, event), {"reason": event.payload["reason"], "finished_at": event.created_at}
-    return _change_trial(rows, trial, state="withdrawn", **end) | _with_place(rows, trial, -1)
+def _withdrawn(rows: Rows, event: EventOf[EventKind, payloads.Withdrawn]) -> Columns:
+    trial, reason = _trial(rows, event), event.payload["reason"]
+    moved = _change_trial(rows, trial, state="withdrawn", reason=reason, finished_at=event.created_at)
+    return moved | _with_place(rows, trial, -1)
 
 
 def _with_place(rows: Rows, trial: TrialRow, change: Literal[-1, 1]) -> Columns:
@@ -224,16 +292,16 @@ def _with_place(rows: Rows, trial: TrialRow, change: Literal[-1, 1]) -> Columns:
     return {"plate": {**last, "trials": trials, "begun": last["begun"] + (change if is_alone else 0)}}
 
 
-def _retried(rows: Rows, event: EventRow) -> Columns:
+def _retried(rows: Rows, event: EventOf[EventKind, payloads.Retried]) -> Columns:
     trial = _trial(rows, event)
     cleared: dict[str, Any] = dict.fromkeys(("failed_attempt", "reason", "finished_at", "seconds", "reported_by"))
     if trial.origin == "own":  # from now on, it counts as a queued trial
         cleared["origin"] = "queued"
     moved = _change_trial(rows, trial, state="released", expirations=0, **cleared)
-    return moved | (_with_place(rows, trial, 1) if trial.state == "withdrawn" else {})
+    return moved | _with_place(rows, trial, 1) if trial.state == "withdrawn" else moved
 
 
-def _reported(rows: Rows, event: EventRow) -> Columns:
+def _reported(rows: Rows, event: EventOf[EventKind, payloads.Reported]) -> Columns:
     trial, attempt, definition = _trial(rows, event), event.payload["attempt"], definition_of(rows.study.definition)
     rule, curve = definition.stopping_rule, trial.curve
     sign, min_gain = definition.sign_of_reports, 0.0 if rule is None else rule.min_gain
@@ -244,16 +312,23 @@ def _reported(rows: Rows, event: EventRow) -> Columns:
     return _change_trial(rows, trial, curve=curve)
 
 
-def _stopped(rows: Rows, event: EventRow) -> Columns:
+def _stopped(rows: Rows, event: EventOf[EventKind, payloads.Stopped]) -> Columns:
     payload, study = event.payload, rows.study
-    end = {name: payload.get(name) for name in ("reason", "estimate", "seconds")} | {"finished_at": event.created_at}
     saved = study.definition["early_stopping"]["max_steps"] - payload["step"]
-    moved = _change_trial(rows, _trial(rows, event), state="stopped", **end)
+    moved = _change_trial(
+        rows,
+        _trial(rows, event),
+        state="stopped",
+        reason=payload.get("reason"),
+        estimate=payload.get("estimate"),
+        seconds=payload.get("seconds"),
+        finished_at=event.created_at,
+    )
     spent = study.cost_spent + payload.get("cost", 0.0)  # only a stopped trial without a result has a cost here
     return {**moved, "failures": 0, "steps_saved": study.steps_saved + saved, "cost_spent": spent}
 
 
-def _annotated(rows: Rows, event: EventRow) -> Columns:
+def _annotated(rows: Rows, event: EventOf[EventKind, payloads.Annotated]) -> Columns:
     if event.trial is None:
         result = rows.observation(event.payload["observation"])
         rows.put_observation(replace(result, attributes=merged(result.attributes, event.payload["attributes"])))
@@ -262,7 +337,7 @@ def _annotated(rows: Rows, event: EventRow) -> Columns:
     return _change_trial(rows, trial, attributes=merged(trial.attributes, event.payload["attributes"]))
 
 
-def _observed(rows: Rows, event: EventRow) -> Columns:
+def _observed(rows: Rows, event: EventOf[EventKind, payloads.Observed]) -> Columns:
     payload, study = event.payload, rows.study
     row = ObservationRow(
         study_id=study.id,
@@ -300,9 +375,9 @@ def _observed(rows: Rows, event: EventRow) -> Columns:
     return {**changed, "failures": 0}
 
 
-def _corrected(rows: Rows, event: EventRow) -> Columns:
+def _corrected(rows: Rows, event: EventOf[EventKind, payloads.Changed]) -> Columns:
     payload = event.payload
-    changed = {name: payload[name] for name in CORRECTABLE if name in payload}
+    changed: dict[str, Any] = {name: payload[name] for name in CORRECTABLE if name in payload}
     was = rows.observation(payload["observation"])
     row = replace(was, **changed)
     rows.put_observation(row)
@@ -314,58 +389,40 @@ def _corrected(rows: Rows, event: EventRow) -> Columns:
     return {**_best_columns(rows), "cost_spent": spent}
 
 
-def _edited(rows: Rows, event: EventRow) -> Columns:
+def _updated(rows: Rows, changes: dict[str, Any]) -> Columns:
+    columns = cast("Columns", {name: value for name, value in changes.items() if name in CHANGEABLE})
+    if len(columns) == len(changes):
+        return columns
+    return {**columns, "definition": with_display_changes(rows.study.definition, changes)}
+
+
+def _edited(rows: Rows, event: EventOf[EventKind, payloads.Edited]) -> Columns:
     definition = edited(rows.study.definition, event.payload)
     rows.study = replace(rows.study, definition=definition)  # the definition decides which results count
-    changed = {**_best_columns(rows), "model": {**INITIAL_MODEL_STATS, "rests_on": event.seq}}
-    return changed | (_plate_closed(rows, event) if event.payload.get("closes_plate", True) else {})
+    changed: Columns = {**_best_columns(rows), "model": stats_of_empty_model(event.seq)}
+    return changed | _plate_closed(rows) if event.payload.get("closes_plate", True) else changed
 
 
-def _plate_closed(rows: Rows, _: EventRow) -> Columns:
+def _plate_closed(rows: Rows) -> Columns:
     return {"plate": None if rows.study.plate is None else {**rows.study.plate, "shared": None}}
 
 
-_TRANSITIONS: dict[EventKind, Callable[[Rows, EventRow], Columns]] = {
-    "created": _unchanged,
-    "suggested": _suggested,
-    "queued": _queued,
-    "leased": _leased,
-    "expired": _expired,
-    "released": _released,
-    "observed": _observed,
-    "failed": _failed,
-    "withdrawn": _withdrawn,
-    "plate_closed": _plate_closed,
-    "retried": _retried,
-    "annotated": _annotated,
-    "paused": _paused,
-    "resumed": _resumed,
-    "updated": _updated,
-    "completed": _unchanged,  # ``lifecycle.update_state`` derives the state from the row
-    "corrected": _corrected,
-    "measured": _corrected,
-    "model_failed": _model_failed,
-    "model_recovered": _model_recovered,
-    "reported": _reported,
-    "stopped": _stopped,
-    "edited": _edited,
-}
-
-
-def _size(event: EventRow) -> int:
+def _size(event: EventOf[EventKind, object]) -> int:
     """Return the size of the stored payload in bytes."""
     return len(json.dumps(event.payload))
 
 
-def _trial(rows: Rows, event: EventRow) -> TrialRow:
+def _trial(rows: Rows, event: EventOf[EventKind, object]) -> TrialRow:
     return rows.trial(event.trial or 0)
 
 
-def _add_trial(rows: Rows, event: EventRow, **values: Any) -> Columns:
+def _add_trial(rows: Rows, event: EventOf[EventKind, payloads.Suggested | payloads.Queued], **values: Any) -> Columns:
     study = rows.study
     row = TrialRow.new(study.id, event.trial or 0, event.payload["parameters"], event.created_at, **values)
     rows.put_trial(row)
-    return {row.state: getattr(study, row.state) + 1}
+    added: Columns = {}
+    added[row.state] = getattr(study, row.state) + 1
+    return added
 
 
 def _change_trial(rows: Rows, trial: TrialRow, **values: Any) -> Columns:
@@ -373,7 +430,9 @@ def _change_trial(rows: Rows, trial: TrialRow, **values: Any) -> Columns:
     rows.put_trial(row)
     if row.state == trial.state:
         return {}
-    counts: Columns = {trial.state: getattr(rows.study, trial.state) - 1, row.state: getattr(rows.study, row.state) + 1}
+    counts: Columns = {}
+    counts[trial.state] = getattr(rows.study, trial.state) - 1
+    counts[row.state] = getattr(rows.study, row.state) + 1
     if trial.origin == "own" and "failed" in counts:
         counts["own_failures"] = rows.study.own_failures + (1 if row.state == "failed" else -1)
     return counts

@@ -106,7 +106,7 @@ def add_result(database: Database) -> None:
         row = studies.get(connection, "s")
         seq, head = row.observations + 1, row.study_seq + 1
         observations.add(connection, [observation(seq, -1e6, parameters={"x": 0.5, "n": 1})])
-        events.add(connection, [replace(event(head), kind="observed", payload={"observation": seq})])
+        events.add(connection, [event(head, kind="observed", payload={"observation": seq})])
         assert studies.commit_if_unchanged(connection, row, study_seq=head, model_seq=head, observations=seq)
 
 

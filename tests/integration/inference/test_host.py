@@ -26,7 +26,7 @@ from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import events, studies
 from adabkb_service.storage.catalogues import Pieces, keep
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.rows import EventRow
+from adabkb_service.storage.rows import EventOf, EventRow, created_row
 from tests.conftest import on_either
 from tests.integration.inference.rounds import rounds
 from tests.integration.operations.conftest import SYSTEMS, definition
@@ -122,7 +122,7 @@ def test_time_of_a_long_log_is_proportional_to_its_length(
         return event.kind in ("corrected", "measured")
 
     monkeypatch.setattr(store, "log_after", counted_read)
-    monkeypatch.setattr(EventRow, "changes_result", property(counted_look))
+    monkeypatch.setattr(EventOf, "changes_result", property(counted_look))
     host = ModelHost(store, lambda *_: None, fold_seconds=0.0)
     host.post(0, Question("s", study.incarnation, study.study_seq, "model_stats", number=0))
     while host.step("s"):
@@ -147,7 +147,7 @@ def test_model_does_not_depend_on_the_steps_in_which_a_log_is_folded(running: Se
     correct(running, "s", 11, {"value": 0.5})
     with database.reading() as connection:
         study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
-    together, apart = start(study, log[0]), start(study, log[0])
+    together, apart = start(study, created_row(log)), start(study, created_row(log))
     together.fold(log)
     while apart.seq < log[-1].seq:
         apart.fold([event for event in log if event.seq > apart.seq], until=0.0)
@@ -171,7 +171,7 @@ def test_many_results_are_folded_at_once_and_in_any_steps_with_the_same_outcome(
     rounds(running, "s", 3)
     with database.reading() as connection:
         study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
-    together, apart = start(study, log[0]), start(study, log[0])
+    together, apart = start(study, created_row(log)), start(study, created_row(log))
     added, observe_one = list[Any](), together.policy.observe
 
     def counted(*told: Any) -> Any:
@@ -219,7 +219,7 @@ def test_model_keeps_its_table_when_the_process_drops_it_from_its_cache(running:
     change(running, "s", body.changes())
     with database.reading() as connection:
         study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
-    model = start(study, log[0])
+    model = start(study, created_row(log))
     many = "x" * 10_000_000
     for number in range(30):  # more than a process caches
         keep(Pieces(many, ({"add": str(number)},)))

@@ -14,6 +14,7 @@ from adabkb_service.operations.studies.manage import create
 from adabkb_service.operations.suggest import suggest as asking
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
+from adabkb_service.study.transitions import stats_of_empty_model
 from adabkb_service.timeouts import Timeouts
 from tests.integration.inference.held_replies import HeldReplies
 from tests.integration.inference.rounds import rounds
@@ -99,10 +100,11 @@ def test_late_reply_about_a_deleted_study_is_ignored(database: Database, running
         study = studies.get(connection, "s")
     link = ModelLink("s", SilentModels(database), lambda _: None)
     link.begin(study)
-    link.adopt(Advanced("of the deleted study", 1, 1, model_stats={"rests_on": 1, "stopped": True}))
+    stats = stats_of_empty_model(1)
+    link.adopt(Advanced("of the deleted study", 1, 1, model_stats={**stats, "stopped": True}))
     assert (link.model_stats, link.model_seq) == (None, 0)
-    link.adopt(Advanced(study.incarnation, 1, 1, model_stats={"rests_on": 1, "stopped": False}))
-    assert link.model_stats == {"rests_on": 1, "stopped": False}
+    link.adopt(Advanced(study.incarnation, 1, 1, model_stats=stats))
+    assert link.model_stats == stats
 
 
 def test_lagging_server_does_not_replace_newer_statistics(database: Database, clock: ManualClock) -> None:

@@ -27,7 +27,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import studies
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.rows import EventRow
+from adabkb_service.storage.rows import event_row
 from adabkb_service.timeouts import Timeouts
 from tests.integration.inference.rounds import rounds
 from tests.integration.operations.conftest import ManualClock, definition
@@ -218,7 +218,7 @@ def test_sending_to_a_stopped_process_does_not_block(pool: WorkerPool, clock: Ma
     """Even with far more data than a pipe holds. No message is lost once the process continues."""
     stopped = process_of(pool)
     os.kill(stopped, signal.SIGSTOP)
-    event = EventRow("s", 1, "updated", None, {"changes": {"tags": {"text": "x" * 10_000}}}, clock.now)
+    event = event_row("s", 1, "updated", None, {"changes": {"tags": {"text": "x" * 10_000}}}, clock.now)
     for _ in range(100):
         pool.post(Advance("s", "", 1, [event] * 20), lambda _: None)
     last = post(pool, Ask("s", "", 0, "model_stats"))

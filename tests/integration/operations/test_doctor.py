@@ -12,7 +12,7 @@ from adabkb_service.errors import StudyNotFound
 from adabkb_service.operations.data.doctor import examine, examine_study
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import studies
-from adabkb_service.storage.rows import EventRow, KeyRow, ObservationRow, StudyRow, TrialRow
+from adabkb_service.storage.rows import EventOf, KeyRow, ObservationRow, StudyRow, TrialRow
 from adabkb_service.storage.tables import metadata
 from tests.integration.operations.busy import busy_study
 from tests.integration.operations.conftest import ManualClock
@@ -69,7 +69,7 @@ def test_missing_study_raises_not_found(running: Service) -> None:
         ("studies", StudyRow),
         ("trials", TrialRow),
         ("observations", ObservationRow),
-        ("events", EventRow),
+        ("events", EventOf),
         ("idempotency_keys", KeyRow),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,10 +13,13 @@ from adabkb_service.operations.data.doctor import examine
 from adabkb_service.operations.data.replay import replay
 from adabkb_service.operations.model import predict
 from adabkb_service.operations.model.why import why
+from adabkb_service.operations.reports.edits_in_words import edits
 from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
+from adabkb_service.operations.studies import manage
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.operations.studies.read import list_observations
+from adabkb_service.storage import events
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import TrialRow
 from tests.calls import watching
@@ -306,3 +310,13 @@ def test_suggestion_after_an_edit_reads_few_waiting_trials(running: Service, stu
         (handed,) = suggest(running, study, Ask(1)).view.trials
     assert handed.parameters["x"] >= 0.1
     assert 1 <= read.count("call") < 30
+
+
+def test_the_user_of_an_edit_is_not_among_its_changes(database: Database, running: Service) -> None:
+    create(running, definition())
+    bounds = {"parameters": [x_between(-0.5, 1.0)], "noise_std": 0.1}
+    running.do(replace(manage.change("s", PatchStudyBody.model_validate(bounds).changes()), user="anna"))
+    with database.reading() as connection:
+        log = events.page(connection, "s", 0)
+    assert log[-1].user == "anna"
+    assert edits(log) == {2: "x: \N{MINUS SIGN}0.5 to 1 (it was \N{MINUS SIGN}1 to 2); noise_std was changed"}

@@ -20,7 +20,7 @@ from adabkb_service.operations.studies.manage import create
 from adabkb_service.operations.studies.transfer import EXAMINED
 from adabkb_service.storage import events, grants, observations, studies
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.rows import ObservationRow
+from adabkb_service.storage.rows import ObservationRow, created_row
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, edit, observe, suggest
@@ -44,8 +44,7 @@ def with_older(running: Service, **changes: Any) -> None:
 def snapshots(database: Database, study: str = "s") -> list[dict[str, Any]]:
     """The snapshots of older studies in a study."""
     with database.reading() as connection:
-        found: list[dict[str, Any]] = events.page(connection, study, 0, 1)[0].payload["older"]
-    return found
+        return created_row(events.page(connection, study, 0, 1)).payload["older"]
 
 
 def faults(running: Service, caller: Caller | None = None, **changes: Any) -> dict[str, str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import groupby, product
 from typing import Any, Literal
 
@@ -31,10 +30,11 @@ from adabkb_service.operations.reports.edits_in_words import edits
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import manage
 from adabkb_service.operations.studies.manage import create
-from adabkb_service.operations.studies.read import list_events, list_observations
+from adabkb_service.operations.studies.read import list_observations
 from adabkb_service.operations.words.definition_in_words import rules
 from adabkb_service.storage import events
 from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import event_row
 from adabkb_service.study.replay_state import replayed
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import OF_THE_PAPER, SYSTEMS, ManualClock, definition
@@ -271,8 +271,11 @@ def test_an_edit_in_a_log_without_the_field_closes_the_plate(database: Database,
     change(running, "s", {"noise_std": 0.1})
     with database.reading() as connection:
         log = events.page(connection, "s", 0)
-    assert log[-1].payload["closes_plate"] is False
-    older = [replace(each, payload={k: v for k, v in each.payload.items() if k != "closes_plate"}) for each in log]
+    last = log[-1]
+    assert last.kind == "edited"
+    assert last.payload["closes_plate"] is False
+    payload = {name: value for name, value in last.payload.items() if name != "closes_plate"}
+    older = [*log[:-1], event_row("s", last.seq, "edited", None, payload, last.created_at)]
     plates = [replayed("s", each).study.plate for each in (log, older)]
     assert [plate and plate["shared"] for plate in plates] == [{"heat": 100}, None]
 
@@ -283,7 +286,8 @@ def test_edit_closes_a_full_plate_that_could_get_a_free_place_later(running: Ser
     edit(running, {**HEAT, "values": [60, 80]})
     withdraw(running, "s", trials[0].number)
     assert {(trial.plate, trial.parameters["heat"] <= 80) for trial in asked(running)} == {(2, True)}
-    (words,) = edits(list_events(running, "s", 0, 100).items).values()
+    with running.database.reading() as connection:
+        (words,) = edits(events.page(connection, "s", 0)).values()
     assert words == "heat: 100 removed; the last plate was closed, since no point has its values"
 
 

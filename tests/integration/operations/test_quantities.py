@@ -22,8 +22,10 @@ from adabkb_service.operations.studies.read import list_observations
 from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.operations.words.values_in_words import as_typed
+from adabkb_service.storage.columns import BestResult, Phase, StoredPrediction
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.rows import EventRow
+from adabkb_service.storage.event_payloads import Suggested
+from adabkb_service.storage.rows import EventOf, SuggestedRow
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, change, correct, edit, get, observe, suggest
@@ -207,20 +209,35 @@ def test_predictions_are_clipped_to_the_natural_bounds() -> None:
     assert digits.estimate(104.23, 3.1) == "100.0\xa0±\xa03.1\xa0%"
     assert digits.estimate(-0.5, 0.0) == "0.0\xa0%"
     assert (digits.result(82.44), digits.difference(1.234)) == ("82.4\xa0%", "1.2\xa0percentage points")
-    payload: dict[str, Any] = {"origin": "policy", "phase": "polish", "fixed": None}
-    payload["expected"] = {"mean": 104.23, "std": 3.1, "lcb": 99.13, "ucb": 109.33}
-    event = EventRow("s", 2, "suggested", 1, payload, datetime(2026, 1, 1, tzinfo=UTC))
-    sentence = in_words(event, 1.0, {"value": 99.0}, None, (), Labels({}, {"value": quantity}))
+    event = suggested("polish", {"mean": 104.23, "std": 3.1, "lcb": 99.13, "ucb": 109.33})
+    sentence = in_words(event, 1.0, best(99.0), None, (), Labels({}, {"value": quantity}))
     assert "The model expected 100.0\xa0% (90%: 99.1 to 100.0\xa0%) here." in sentence
     assert "Probably better than the best result until then, 99.0\xa0% (95% chance)." in sentence
 
 
+def suggested(phase: Phase, expected: StoredPrediction) -> SuggestedRow:
+    """The event of a trial without a cell and fixed values."""
+    payload: Suggested = {
+        "parameters": {},
+        "cell": None,
+        "origin": "policy",
+        "worker": None,
+        "capped": False,
+        "phase": phase,
+        "expected": expected,
+        "fixed": None,
+    }
+    return EventOf("s", 2, "suggested", 1, payload, datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def best(value: float) -> BestResult:
+    return {"parameters": {}, "value": value, "trial": None}
+
+
 @pytest.mark.parametrize("size", [1e-3, 1e-8, 1e-12])
 def test_the_words_for_a_trial_have_the_digits_of_small_results(size: float) -> None:
-    payload: dict[str, Any] = {"origin": "policy", "phase": "search", "fixed": None}
-    payload["expected"] = {"mean": -2.5 * size, "std": 0.5 * size, "lcb": -3.5 * size, "ucb": -1.5 * size}
-    event = EventRow("s", 2, "suggested", 1, payload, datetime(2026, 1, 1, tzinfo=UTC))
-    sentence = in_words(event, 1.0, {"value": -4.5 * size}, None)
+    event = suggested("search", {"mean": -2.5 * size, "std": 0.5 * size, "lcb": -3.5 * size, "ucb": -1.5 * size})
+    sentence = in_words(event, 1.0, best(-4.5 * size), None)
     found = [float(as_typed(each)) for each in re.findall(r"\N{MINUS SIGN}[\d.]+(?:×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?", sentence)]
     assert found == pytest.approx([-2.5 * size, -3.5 * size, -1.5 * size, -4.5 * size])
     assert "-" not in sentence

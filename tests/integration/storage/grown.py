@@ -88,7 +88,7 @@ def _fill(connection: sa.Connection, name: str, count: int, **columns: Computed)
 
 
 def _table_of(row: Row) -> sa.Table:
-    names = {"StudyRow": "studies", "TrialRow": "trials", "ObservationRow": "observations", "EventRow": "events"}
+    names = {"StudyRow": "studies", "TrialRow": "trials", "ObservationRow": "observations", "EventOf": "events"}
     names["ReportRow"] = "reports"
     return metadata.tables[names.get(type(row).__name__, "idempotency_keys")]
 

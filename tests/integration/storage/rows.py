@@ -10,7 +10,7 @@ from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.storage import trash
 from adabkb_service.storage.files import FileRow
 from adabkb_service.storage.people import PersonRow
-from adabkb_service.storage.rows import EventRow, KeyRow, ObservationRow, ReportRow, StudyRow, TrialRow
+from adabkb_service.storage.rows import EventRow, KeyRow, ObservationRow, ReportRow, StudyRow, TrialRow, event_row
 from adabkb_service.storage.tokens import TokenRow
 from adabkb_service.storage.trash import TrashRow
 from adabkb_service.storage.webhooks import WebhookRow
@@ -76,8 +76,9 @@ def report(trial: int, step: int, study_id: str = "s", **changed: Any) -> Report
 
 
 def event(seq: int, study_id: str = "s", **changed: Any) -> EventRow:
-    """An event without a trial."""
-    return replace(EventRow(study_id, seq, "updated", None, {}, NOW), **changed)
+    """An event without a trial, by default of the kind ``updated``."""
+    fields: dict[str, Any] = {"kind": "updated", "trial": None, "payload": {}, "created_at": NOW, **changed}
+    return event_row(study_id, seq, **fields)
 
 
 def key(name: str, study_id: str = "s", **changed: Any) -> KeyRow:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
-from adabkb_service.storage.rows import EventRow, ObservationRow, TrialRow, TrialState
+from adabkb_service.storage import event_payloads as payloads
+from adabkb_service.storage.rows import EventKind, EventOf, EventRow, ObservationRow, TrialRow, TrialState
 
 
 @dataclass
@@ -82,16 +83,16 @@ class Ledger:
     def _ignore(self, event: EventRow) -> None:
         """Ignore an event that does not change rows."""
 
-    def _created(self, event: EventRow) -> None:
+    def _created(self, event: EventOf[EventKind, payloads.Created]) -> None:
         self.definition, self.seed = event.payload["definition"], event.payload["seed"]
         parsed = StudyDefinition.model_validate(self.definition)
         values = parsed.model_dump(mode="json")
         self.limits = {name: values[name] for name in CHANGEABLE if name in self.definition}
 
-    def _updated(self, event: EventRow) -> None:
+    def _updated(self, event: EventOf[EventKind, payloads.Updated]) -> None:
         self.limits.update(event.payload["changes"])
 
-    def _edited(self, event: EventRow) -> None:
+    def _edited(self, event: EventOf[EventKind, payloads.Edited]) -> None:
         self.parameters = event.payload["parameters"]
         self.defaults.update(event.payload["defaults"])
 
@@ -101,7 +102,7 @@ class Ledger:
     def _resumed(self, _: EventRow) -> None:
         self.paused, self.failures = False, 0
 
-    def _suggested(self, event: EventRow) -> None:
+    def _suggested(self, event: EventOf[EventKind, payloads.Suggested]) -> None:
         payload = event.payload
         cell = None if payload["cell"] is None else payload["cell"]["key"]
         self._add(
@@ -117,10 +118,10 @@ class Ledger:
             plate=payload.get("plate"),
         )
 
-    def _queued(self, event: EventRow) -> None:
+    def _queued(self, event: EventOf[EventKind, payloads.Queued]) -> None:
         self._add(event, plate=event.payload.get("plate"))
 
-    def _leased(self, event: EventRow) -> None:
+    def _leased(self, event: EventOf[EventKind, payloads.Leased]) -> None:
         trial = self._trial(event)
         if event.payload["renewed"]:
             self._move(trial, state="active", expirations=trial.expirations - 1)
@@ -143,7 +144,7 @@ class Ledger:
     def _released(self, event: EventRow) -> None:
         self._move(self._trial(event), state="released")
 
-    def _failed(self, event: EventRow) -> None:
+    def _failed(self, event: EventOf[EventKind, payloads.Failed]) -> None:
         trial, payload = self._trial(event), event.payload
         if trial.state in ("completed", "failed", "stopped"):
             self.faults.append(f"event {event.seq} fails trial {trial.number}, which was {trial.state}")
@@ -151,7 +152,7 @@ class Ledger:
         self._move(trial, failed_attempt=payload["attempt"], seconds=payload.get("seconds"), **values)
         self.failures += trial.origin != "own"
 
-    def _withdrawn(self, event: EventRow) -> None:
+    def _withdrawn(self, event: EventOf[EventKind, payloads.Withdrawn]) -> None:
         trial = self._trial(event)
         if trial.state in ("completed", "failed", "stopped", "withdrawn"):
             self.faults.append(f"event {event.seq} (withdrawn) changes trial {trial.number}, which was {trial.state}")
@@ -164,7 +165,7 @@ class Ledger:
         values = {"failed_attempt": None, "reason": None, "finished_at": None, "seconds": None}
         self._move(trial, state="released", expirations=0, **values)
 
-    def _reported(self, event: EventRow) -> None:
+    def _reported(self, event: EventOf[EventKind, payloads.Reported]) -> None:
         trial, attempt = self._trial(event), event.payload["attempt"]
         for step, value in event.payload["reports"]:
             self.reports[trial.number, attempt, step] = value
@@ -184,7 +185,7 @@ class Ledger:
         last = {"step": points[-1][0], "value": points[-1][1]}
         return {"reports": len(points), **last, "best": best, "gain_step": gained[0], "gain_value": gained[1]}
 
-    def _stopped(self, event: EventRow) -> None:
+    def _stopped(self, event: EventOf[EventKind, payloads.Stopped]) -> None:
         trial, payload = self._trial(event), event.payload
         over = {"reason": payload["reason"], "estimate": payload["estimate"], "finished_at": event.created_at}
         self._move(trial, state="stopped", seconds=payload.get("seconds"), **over)
@@ -195,11 +196,11 @@ class Ledger:
         curves = [trial.curve for trial in self.trials.values() if trial.state == "stopped" and trial.curve]
         return sum(self.definition["early_stopping"]["max_steps"] - curve["step"] for curve in curves)
 
-    def _annotated(self, event: EventRow) -> None:
+    def _annotated(self, event: EventOf[EventKind, payloads.Annotated]) -> None:
         trial = self._trial(event)
         self._move(trial, attributes=_patched(trial.attributes, event.payload["attributes"]))
 
-    def _observed(self, event: EventRow) -> None:
+    def _observed(self, event: EventOf[EventKind, payloads.Observed]) -> None:
         payload = event.payload
         row = ObservationRow(
             study_id=self.study_id,
@@ -230,11 +231,11 @@ class Ledger:
             self._move(trial, state="completed", **outcome)
             self.failures = 0
 
-    def _corrected(self, event: EventRow) -> None:
+    def _corrected(self, event: EventOf[EventKind, payloads.Changed]) -> None:
         payload = event.payload
         row = self.observations[payload["observation"]]
         fields = ("value", "std_error", "metrics", "std_errors", "excluded")
-        changed = {name: payload[name] for name in fields if name in payload}
+        changed: dict[str, Any] = {name: value for name, value in payload.items() if name in fields}
         self.observations[row.seq] = replace(row, **changed)
         if row.trial is not None:
             first = next(known for known in self.observations.values() if known.trial == row.trial)
@@ -242,10 +243,10 @@ class Ledger:
 
     _measured = _corrected
 
-    def _trial(self, event: EventRow) -> TrialRow:
+    def _trial(self, event: EventOf[EventKind, object]) -> TrialRow:
         return self.trials[event.trial or 0]
 
-    def _add(self, event: EventRow, **values: Any) -> None:
+    def _add(self, event: EventOf[EventKind, payloads.Suggested | payloads.Queued], **values: Any) -> None:
         number = event.trial or 0
         budget, saved = self.limits.get("budget"), self.steps_saved()
         used = len(self.trials) - (saved and saved / self.definition["early_stopping"]["max_steps"])

@@ -144,7 +144,7 @@ def test_curve_values_are_of_one_attempt_and_the_given_steps(
         before = read_study(connection, "s")
     draft = Draft(database, before, clock())
     for trial, value in ((1, 7.0), (2, 9.0)):
-        draft.record("reported", {"attempt": 1, "reports": [[3, value], [4, value + 1.0]]}, trial)
+        draft.record("reported", {"attempt": 1, "reports": [(3, value), (4, value + 1.0)]}, trial)
     assert curves.values(draft, 1, 1, {1, 3}) == {1: 5.0, 3: 7.0}
     assert curves.values(draft, 1, 2, {1, 3}) == {}
     assert curves.values(draft, 2, 1, {2, 4}) == {4: 10.0}

@@ -13,10 +13,12 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import read
 from adabkb_service.storage import idempotency
 from adabkb_service.storage.database import Database
+from adabkb_service.storage.event_payloads import Changed, Observed
 from adabkb_service.storage.rows import KeyRow
 from adabkb_service.study import leases
 from adabkb_service.study.cached_study import read_study
 from adabkb_service.study.draft import Draft
+from adabkb_service.study.transitions import stats_of_empty_model
 from tests.integration.operations.conftest import ManualClock
 from tests.integration.operations.verbs import Ask, Value, get, observe, queue, suggest
 
@@ -53,18 +55,26 @@ def change_once(draft: Draft) -> None:
 def change_everything(draft: Draft) -> None:
     """Change a draft in every way."""
     draft.record("observed", observed(draft.study.observations + 1, -5.0), 2)
-    correction = {"observation": 1, "value": 9.0, "std_error": None, "excluded": False}
+    correction: Changed = {
+        "observation": 1,
+        "parameters": draft.observation(1).parameters,
+        "value": 9.0,
+        "std_error": None,
+        "excluded": False,
+        "was": {"value": draft.observation(1).value},
+        "reason": None,
+    }
     draft.record("corrected", correction, 1)
     leases.lease_again(draft, draft.waiting(1)[0], "w", 5.0)
     draft.lease(3, 1.0, draft.now + timedelta(seconds=1))
     draft.record("paused", {})
     draft.set_lease_length(3, 7.0)
-    draft.set_model_stats({"gap": 1.0})
+    draft.set_model_stats({**stats_of_empty_model(1), "gap": 1.0})
     draft.set_state("paused")
     draft.store_answer(KeyRow("s", "k", "s", "f", {}, draft.now))
 
 
-def observed(seq: int, value: float) -> dict[str, Any]:
+def observed(seq: int, value: float) -> Observed:
     point = {"x": 0.0, "y": 1.0}
     return {"observation": seq, "attempt": 1, "parameters": point, "value": value, "std_error": None}
 

@@ -11,7 +11,7 @@ import pytest
 from adabkb_service.contract.stored import first_stored
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study.lifecycle import UNLIMITED_POINTS, no_more_points_reason, room_for_points, status, summary
-from adabkb_service.study.transitions import INITIAL_MODEL_STATS
+from adabkb_service.study.transitions import stats_of_empty_model
 from tests.integration.operations.conftest import definition
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -31,7 +31,7 @@ def study(of: Any = PLAIN, **columns: Any) -> StudyRow:
 
 
 def model(**figures: Any) -> dict[str, Any]:
-    return {**INITIAL_MODEL_STATS, "rests_on": 1, **figures}
+    return {**stats_of_empty_model(1), **figures}
 
 
 STATES: dict[str, tuple[dict[str, Any], tuple[str, str | None]]] = {

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from adabkb_service.contract.stored import definition_of, edited, first_stored
+from adabkb_service.storage.event_payloads import Edited
 from adabkb_service.study import render
-from adabkb_service.study.transitions import INITIAL_MODEL_STATS
 from tests.integration.operations.conftest import definition
 from tests.integration.operations.test_context import with_context
 from tests.integration.study.test_best import row
@@ -68,7 +68,7 @@ def test_model_without_statistics_is_shown_as_an_empty_tree() -> None:
     assert (empty.status, new.status) == ("empty", "ok")
     names = ("leaves", "depth", "dictionary", "effective_dimension")
     for shown in (empty, new):
-        assert {name: getattr(shown, name) for name in names} == {name: INITIAL_MODEL_STATS[name] for name in names}
+        assert {name: getattr(shown, name) for name in names} == {name: model()[name] for name in names}
     failed = render.model_summary(study(model=model(leaves=5, depth=2), model_error="overflow"))
     assert (failed.status, failed.error, failed.leaves, failed.depth) == ("degraded", "overflow", 5, 2)
 
@@ -87,7 +87,7 @@ def test_result_is_marked_if_it_is_incomplete_improbable_or_outside(
 ) -> None:
     """A result can be outside of a space that was edited."""
     stored = first_stored(YIELD.model_dump(mode="json"))
-    edit = {"parameters": stored["parameters"], "defaults": {}, "version": 2}
+    edit: Edited = {"parameters": stored["parameters"], "defaults": {}, "version": 2}
     of = definition_of(edited(stored, edit))
     shown = render.observation(replace(row(1, value), parameters={"x": x, "y": 1.0}), of, of.space())
     names = ("missing", "beyond_natural_bounds", "outside")

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from adabkb_service.errors import ObservationNotFound, TrialNotFound
-from adabkb_service.storage.rows import EventKind, EventRow
+from adabkb_service.storage.columns import LastPlate
+from adabkb_service.storage.rows import EventKind, EventRow, event_row
 from adabkb_service.study.replay_state import replayed
 from tests.integration.operations.conftest import definition
 
@@ -28,8 +29,8 @@ Told = tuple[EventKind, int | None, dict[str, Any]]
 def log(*told: Told, first: int = 2, **changes: Any) -> list[EventRow]:
     """A log with these events after the creation of a study."""
     created = {"definition": definition(**changes).model_dump(mode="json"), "seed": 0}
-    events = [EventRow("s", 1, "created", None, created, NOW)]
-    return events + [EventRow("s", seq, *each, NOW) for seq, each in enumerate(told, first)]
+    events = [event_row("s", 1, "created", None, created, NOW)]
+    return events + [event_row("s", seq, *each, NOW) for seq, each in enumerate(told, first)]
 
 
 ASKED: Told = ("suggested", 1, SUGGESTED)
@@ -150,8 +151,8 @@ def test_gap_in_the_log_is_a_contradiction() -> None:
     [
         ([], "does not begin with the creation"),
         (log(ASKED)[1:], "does not begin with the creation"),
-        ([EventRow("s", 2, "created", None, log()[0].payload, NOW)], "does not begin with the creation"),
-        ([EventRow("s", 1, "created", None, {"seed": 0}, NOW)], r"event 1 \(created\) cannot be read: 'definition'"),
+        ([event_row("s", 2, "created", None, log()[0].payload, NOW)], "does not begin with the creation"),
+        ([event_row("s", 1, "created", None, {"seed": 0}, NOW)], r"event 1 \(created\) cannot be read: 'definition'"),
     ],
 )
 def test_log_must_begin_with_a_valid_creation(events: list[EventRow], problem: str) -> None:
@@ -212,7 +213,7 @@ def test_plates_are_counted_and_a_result_may_name_another_one() -> None:
     told: list[Told] = [
         ("queued", number, {"parameters": POINT, "plate": (1, 1, 2)[number - 1]}) for number in (1, 2, 3)
     ]
-    open_plate = {"number": 2, "trials": 1, "shared": {"x": 0.5}, "begun": 2}
+    open_plate: LastPlate = {"number": 2, "trials": 1, "shared": {"x": 0.5}, "begun": 2}
     assert replayed("s", log(*told, **plates)).study.plate == open_plate
     told.append(("observed", None, {**RESULT, "plate": 7}))
     assert replayed("s", log(*told, **plates)).study.plate == {**open_plate, "named": 7}

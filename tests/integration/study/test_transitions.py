@@ -45,6 +45,7 @@ from tests.integration.operations.verbs import (
     withdraw,
 )
 from tests.integration.study import ledger
+from tests.integration.study.stored_types import faults, faults_of_columns
 
 OF_THE_MODEL = {"state", "model_seq", "model", "checkpoint", "engine_revision"}
 OF_THE_ROW = {"incarnation", "version"}
@@ -61,6 +62,7 @@ def check(database: Database, study_id: str = "s") -> set[EventKind]:
         curves = reports.page(connection, study_id, reports.FIRST, 10_000)
     logged, oracle = replayed(study_id, log), ledger.read(study_id, log)
     assert (logged.contradictions, oracle.faults) == ([], [])
+    assert faults(log) + faults_of_columns(row) == []
     assert told(row) == told(logged.study)
     assert [without_lease(trial) for trial in their_trials] == list(map(without_lease, logged.trials.values()))
     assert {result.seq: result for result in results} == logged.observations

@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, cast
 
 from pydantic import ValidationError
 from sqlalchemy import Connection
@@ -35,10 +35,11 @@ from adabkb_service.errors import Contention, FieldError, Invalid, StudyExists
 from adabkb_service.operations.data import doctor
 from adabkb_service.storage import events, files, idempotency, observations, removal, reports, studies, trials
 from adabkb_service.storage import model as model_rows
+from adabkb_service.storage.columns import ModelStats
 from adabkb_service.storage.container_writer import container_writer
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.files import FileRow
-from adabkb_service.storage.rows import EventRow, KeyRow, StudyRow, TrialRow
+from adabkb_service.storage.rows import EventRow, KeyRow, StudyRow, TrialRow, created_row, event_row
 from adabkb_service.storage.tables import metadata
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.replay_state import ReplayState, replayed
@@ -91,7 +92,7 @@ def _import(database: Database, lines: Iterable[str], also: Callable[[Connection
     """Import a study. If the log was altered, any error may be raised."""
     found = _parse(lines)
     (shown,), (model,) = _contents(found, "study"), _contents(found, "model")
-    log = [EventRow(shown.id, **dict(event)) for event in _contents(found, "event")]
+    log = [event_row(shown.id, **dict(event)) for event in _contents(found, "event")]
     try:
         logged = replayed(shown.id, log)
     except ValueError as error:
@@ -205,14 +206,14 @@ def _parse(lines: Iterable[str]) -> Lines:
 
 
 def _study(shown: views.Study, model: ModelLine, logged: ReplayState) -> StudyRow:
-    figures = dict(model.figures or {})
+    figures = dict(model.figures or {})  # with the fields of ``ModelStats``, which ``SoundModelLine`` checks
     checkpoint = figures.pop("learned", None)
     row = replace(
         logged.study,
         created_at=shown.created_at,
         updated_at=shown.updated_at,
         model_seq=model.model_seq,
-        model=figures or None,
+        model=cast("ModelStats", figures) if figures else None,
         model_error=model.error,
         checkpoint=checkpoint,
         engine_revision=model.engine_revision,
@@ -345,7 +346,7 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
 
 def _space(log: list[EventRow], model_seq: int) -> Space:
     """Return the space after the first ``model_seq`` events."""
-    definition = first_stored(log[0].payload["definition"])
+    definition = first_stored(created_row(log).payload["definition"])
     for event in log[:model_seq]:
         if event.kind == "edited":
             definition = edited(definition, event.payload)

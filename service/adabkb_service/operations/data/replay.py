@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -18,7 +17,8 @@ from adabkb_service.inference.store import write
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, studies
 from adabkb_service.storage import model as rows
-from adabkb_service.storage.rows import ENGINE_REVISION, EventRow, StudyRow
+from adabkb_service.storage.columns import ModelStats
+from adabkb_service.storage.rows import ENGINE_REVISION, EventRow, StudyRow, created_row
 from adabkb_service.study import lifecycle
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.request import Outcome, Points, Request
@@ -100,7 +100,7 @@ def _check_revision(study: StudyRow) -> None:
 def _fold(study: StudyRow, log: list[EventRow]) -> tuple[Model, Rows]:
     """Return the model after the whole log, and its rows as of ``study.model_seq``, the last event that the stored rows
     include."""
-    model = start(study, log[0])
+    model = start(study, created_row(log))
     try:
         model.fold(log[: study.model_seq])
         as_of_stored = list(model.cells.items()), tuple(sorted(model.dictionary))
@@ -116,7 +116,7 @@ def _other_libraries(study: StudyRow) -> dict[str, str]:
     return {name: version for name, version in known.items() if here.get(name) != version}
 
 
-def _take_over(model_stats: dict[str, Any] | None, draft: Draft, _: Points) -> Outcome[StudySummary]:
+def _take_over(model_stats: ModelStats | None, draft: Draft, _: Points) -> Outcome[StudySummary]:
     draft.set_model_stats(model_stats)
     if draft.study.model_error is not None:
         draft.record("model_recovered", {})

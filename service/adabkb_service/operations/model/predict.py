@@ -29,6 +29,7 @@ from adabkb_service.operations.model.in_context import (
 )
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import observations, studies
+from adabkb_service.storage.columns import ModelStats
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import render
 from adabkb_service.study.best import as_best, best_of
@@ -196,7 +197,7 @@ def model(service: Service, study_id: str) -> answers.Model:
     return answers.Model(**{**summary, **stats}, algorithm=algorithm, seed=study.seed)
 
 
-def _first_stats(study: StudyRow) -> dict[str, Any]:
+def _first_stats(study: StudyRow) -> ModelStats:
     """Return the statistics of a new study's model."""
     # Imported here, since a server process seldom needs the engine.
     from adabkb_service.inference.restore import start  # noqa: PLC0415

@@ -7,7 +7,6 @@ suggestion holds the prediction at the point.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,8 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.words.events_in_words import happened
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.storage import events, studies, trials
-from adabkb_service.storage.rows import EventRow, StudyRow
+from adabkb_service.storage.columns import BestResult, StoredPrediction
+from adabkb_service.storage.rows import EventRow, StudyRow, SuggestedRow
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.best import as_best
 from adabkb_service.study.replay_state import ReplayState, replayed
@@ -50,23 +50,22 @@ def why(service: Service, study_id: str, number: int) -> history.Why:
     first = trial_events[0]
     before = replayed(study_id, log[: first.seq - 1])
     view = lifecycle.full_view(study)
-    decision = _decision(study, first, before) if first.kind == "suggested" else None
-    if decision is not None:
-        decision = decision.model_copy(
-            update={"finish_probability": _finish_probability(service, study, first, before)}
-        )
+    decision = None
+    if first.kind == "suggested":
+        likely = _finish_probability(service, study, first, before)
+        decision = _decision(study, first, before).model_copy(update={"finish_probability": likely})
     return history.Why(
         trial=render.trial(trial, study),
         decision=decision,
-        events=[_with_words(view, render.event(event)) for event in trial_events],
+        events=[_with_words(view, event) for event in trial_events],
     )
 
 
-def _with_words(study: views.Study, event: history.Event) -> history.TrialEvent:
-    return history.TrialEvent(**dict(event), in_words=happened(study, event))
+def _with_words(study: views.Study, event: EventRow) -> history.TrialEvent:
+    return history.TrialEvent(**dict(render.event(event)), in_words=happened(study, event))
 
 
-def _finish_probability(service: Service, study: StudyRow, event: EventRow, before: ReplayState) -> float | None:
+def _finish_probability(service: Service, study: StudyRow, event: SuggestedRow, before: ReplayState) -> float | None:
     """Return the probability that a suggested trial finishes, given what was known when it was suggested. None if too
     few trials had failed, if one of the points is outside the current space, or if the model does not answer."""
     space, (_, failed) = definition_of(study.definition).space(), before.awaited()
@@ -85,7 +84,7 @@ def _finish_probability(service: Service, study: StudyRow, event: EventRow, befo
     return None if likely is None else float(likely)
 
 
-def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.Decision:
+def _decision(study: StudyRow, event: SuggestedRow, before: ReplayState) -> history.Decision:
     pending, failed = before.awaited()
     definition = definition_of(before.study.definition)
     space, results = definition.space(), len(before.counting())
@@ -127,7 +126,7 @@ def _decision(study: StudyRow, event: EventRow, before: ReplayState) -> history.
     )
 
 
-def _novelty(space: Space, event: EventRow, before: ReplayState, names: Labels) -> str:
+def _novelty(space: Space, event: SuggestedRow, before: ReplayState, names: Labels) -> str:
     """Return what was new about a suggested point; empty in the phases in which the search seeks nothing new."""
     if event.payload["phase"] not in ("search", "explore", "restart"):
         return ""
@@ -155,7 +154,7 @@ def _distance(space: Space, parameters: dict[str, object], before: ReplayState) 
     return float(differences.max(axis=1).min())
 
 
-def _gain(sign: float, expected: dict[str, float], best: dict[str, Any]) -> float | None:
+def _gain(sign: float, expected: StoredPrediction, best: BestResult) -> float | None:
     """Return the expected improvement over the best result, times the probability that the outcome constraints are
     satisfied. The prediction is normally distributed. None while no result satisfies the constraints."""
     if not best.get("feasible", True):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
-from typing import Any
 
 from adabkb_service.contract.quantities import Quantity, with_unit
 from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.operations.words.values_in_words import figure
 from adabkb_service.operations.words.wording import FINEST, written
-from adabkb_service.storage.rows import EventRow
+from adabkb_service.storage.columns import BestResult, StoredPrediction
+from adabkb_service.storage.event_payloads import Suggested
+from adabkb_service.storage.rows import SuggestedRow
 
 PHASES: Mapping[str | None, str] = {
     "start": "It is one of the first points. There were too few results to learn from.",
@@ -27,7 +28,7 @@ PHASES: Mapping[str | None, str] = {
 """Phase of the search -> sentence."""
 INFEASIBLE = "No result satisfies all outcome constraints yet, so the search looks for a point that does."
 FALLBACK = "The model did not answer in time, so the point is quasi-random."
-Format = Callable[[Mapping[str, float], Quantity], str]
+Format = Callable[[StoredPrediction, Quantity], str]
 """Formats a prediction of a quantity."""
 HALF = 0.5
 MIN_DIGITS = 4
@@ -35,9 +36,9 @@ MAX_DIGITS = 15
 
 
 def in_words(
-    event: EventRow,
+    event: SuggestedRow,
     sign: float,
-    best: Mapping[str, Any] | None,
+    best: BestResult | None,
     distance: float | None,
     context: Collection[str] = (),
     names: Labels = Labels(),  # noqa: B008 (it is frozen)
@@ -74,9 +75,9 @@ def in_words(
 
 
 def _sentences(
-    payload: Mapping[str, Any],
+    payload: Suggested,
     sign: float,
-    best: Mapping[str, Any] | None,
+    best: BestResult | None,
     distance: float | None,
     context: Collection[str],
     measured: Collection[str],
@@ -115,9 +116,9 @@ def _sentences(
 
 
 def _prediction(
-    expected: Mapping[str, Any] | None,
+    expected: StoredPrediction | None,
     sign: float,
-    best: Mapping[str, Any] | None,
+    best: BestResult | None,
     names: Labels,
     as_text: Format,
 ) -> Iterator[str]:
@@ -137,9 +138,9 @@ def _prediction(
 
 
 def _expectation(
-    expected: Mapping[str, float],
+    expected: StoredPrediction,
     sign: float,
-    best: Mapping[str, Any] | None,
+    best: BestResult | None,
     quantity: Quantity,
     as_text: Format,
 ) -> Iterator[str]:

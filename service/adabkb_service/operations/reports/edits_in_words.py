@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from adabkb_service.contract.history import Event
+from adabkb_service.contract.stored import IN_EVENT
 from adabkb_service.engine.axes import identity
 from adabkb_service.operations.words.values_in_words import shown
+from adabkb_service.storage.event_payloads import Edited
+from adabkb_service.storage.rows import EventRow
 
 Fields = Mapping[str, Any]
-"""A stored parameter, or the payload of an edit."""
-DESCRIBED = ("version", "parameters", "defaults", "catalogues", "constraints", "closes_plate")
-"""Fields of an edit that ``_differences`` describes in detail, or that it leaves out. Each other field is a rule, of
-which it says only that it was changed."""
+"""A stored parameter."""
+RULES = [name for name in IN_EVENT if name != "constraints"]
+"""Fields of a definition of which ``_differences`` says only that they were changed."""
 
 
-def edits(changes: Iterable[Event]) -> dict[int, str]:
+def edits(changes: Iterable[EventRow]) -> dict[int, str]:
     """Return the number of each edit among the events of a study -> what it changed, in words."""
-    found, before = {}, None
+    found: dict[int, str] = {}
+    before: Fields | None = None
     for event in changes:
         if event.kind == "created":
             before = event.payload["definition"]
@@ -29,7 +31,7 @@ def edits(changes: Iterable[Event]) -> dict[int, str]:
     return found
 
 
-def _differences(before: Fields, edit: Fields) -> Iterator[str]:
+def _differences(before: Fields, edit: Edited) -> Iterator[str]:
     was = {each["name"]: each for each in before["parameters"]}
     for each in edit["parameters"]:
         name, old = each["name"], was.get(each["name"])
@@ -45,7 +47,7 @@ def _differences(before: Fields, edit: Fields) -> Iterator[str]:
         yield f"constraints: {'; '.join(edit['constraints']) or 'none'}"
     if edit.get("closes_plate"):
         yield "the last plate was closed, since no point has its values"
-    yield from (f"{name} was changed" for name in edit if name not in DESCRIBED)
+    yield from (f"{name} was changed" for name in edit if name in RULES)
 
 
 def _changed_list(name: str, before: Sequence[object], after: Sequence[object]) -> Iterator[str]:

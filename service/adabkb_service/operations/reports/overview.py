@@ -14,7 +14,6 @@ from sqlalchemy import ColumnElement, Connection
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.algorithms import AutoProfile
-from adabkb_service.contract.history import Event
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, informative, is_beyond_reach
 from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.auto.domain.domain import Domain
@@ -28,7 +27,7 @@ from adabkb_service.operations.model.sample import sampled
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.words.ending import EndedEarly, ended_early
 from adabkb_service.storage import events, grants, observations, overview, result_table, studies
-from adabkb_service.storage.rows import StudyRow, StudyState
+from adabkb_service.storage.rows import EventRow, StudyRow, StudyState
 from adabkb_service.study import lifecycle, render
 
 MAX_RESULTS = 1500
@@ -222,7 +221,8 @@ class Overview:
             at_best = None
             if best is not None and study.observations <= MAX_SOUGHT:
                 at_best = result_table.at_best(connection, study.id, best.trial, best.value)
-        is_outlier = bool(records) and records[-1][0] in ((study.model or {}).get("outliers") or ())
+        outliers = [] if study.model is None else study.model.get("outliers", [])
+        is_outlier = bool(records) and records[-1][0] in outliers
         return {
             "count": study.observations,
             "records": records,
@@ -360,12 +360,12 @@ class Overview:
         catalogues = (axis for axis in space.axes if isinstance(axis, CatalogueAxis))
         return {column: n for axis in catalogues for column, n in axis.numbers_of(parameters.get(axis.name)).items()}
 
-    def events_of(self, study_id: str, trial: int) -> list[Event]:
+    def events_of(self, study_id: str, trial: int) -> list[EventRow]:
         """Return the events about a trial, in order."""
         with self._service.database.reading() as connection:
-            return [render.event(row) for row in events.of_trial(connection, study_id, trial)]
+            return events.of_trial(connection, study_id, trial)
 
-    def result(self, study_id: str, seq: int) -> tuple[answers.Observation, list[Event]]:
+    def result(self, study_id: str, seq: int) -> tuple[answers.Observation, list[EventRow]]:
         """Return a result, and the events about it in order.
 
         Raises:
@@ -375,7 +375,7 @@ class Overview:
             definition = definition_of(studies.get(connection, study_id).definition)
             row = observations.get(connection, study_id, seq)
             log = overview.events_of_result(connection, study_id, seq)
-        return render.observation(row, definition, definition.space()), [render.event(each) for each in log]
+        return render.observation(row, definition, definition.space()), log
 
 
 def _remove_gaps(results: Sequence[dict[str, Any]], records: RecordList, definition: StoredDefinition) -> None:

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from adabkb_service.contract import answers
-from adabkb_service.contract.history import Event
 from adabkb_service.contract.model import ModelRecommendation
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.quantities import OBJECTIVE, with_unit
@@ -17,10 +16,11 @@ from adabkb_service.operations.reports.study_report import Line, StudyReport
 from adabkb_service.operations.words import wording
 from adabkb_service.operations.words.columns_in_words import aligned
 from adabkb_service.operations.words.corrections_in_words import corrected
-from adabkb_service.operations.words.reasons import of_event
+from adabkb_service.operations.words.reasons import reason_of
 from adabkb_service.operations.words.settings_in_words import changed
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.storage.files import FileRow
+from adabkb_service.storage.rows import EventRow
 
 UNKNOWN = "–"
 CHANGES = {
@@ -340,33 +340,28 @@ def changes(report: StudyReport) -> Table:
     rows = [
         [
             moment(each.created_at),
-            each.payload.get("user", UNKNOWN),
+            each.user or UNKNOWN,
             edited.get(each.seq) or _change(report.study, each, trials),
-            ENDED if each.seq == ending else _reason(each),
+            ENDED if each.seq == ending else reason_of(each),
         ]
         for each in report.changes
     ]
     return ["When (UTC)", "Who", "What", "Why"], rows
 
 
-def _change(study: answers.Study, event: Event, trials: Mapping[int, int]) -> str:
-    payload = event.payload
+def _change(study: answers.Study, event: EventRow, trials: Mapping[int, int]) -> str:
     match event.kind:
         case "updated":
-            return f"Changed: {changed(payload['changes'], study.quantities, payload.get('was'))}"
+            return f"Changed: {changed(event.payload['changes'], study.quantities, event.payload.get('was'))}"
         case "plate_closed":
-            return f"Plate {payload['plate']} ended with free places: it had no unused conditions left"
+            return f"Plate {event.payload['plate']} ended with free places: it had no unused conditions left"
         case "failed" | "released" | "retried" | "withdrawn":
             return f"Trial {event.trial} {OF_TRIALS[event.kind]}"
         case "corrected":
-            seq = payload["observation"]
+            seq = event.payload["observation"]
             whose = f"The result of trial {trials[seq]}" if seq in trials else f"Own result R{seq}"
-            return f"{whose} was {corrected(study.quantities, payload)}"
+            return f"{whose} was {corrected(study.quantities, event.payload)}"
     return CHANGES[event.kind]
-
-
-def _reason(event: Event) -> str:
-    return of_event(event.kind, event.payload.get("reason"))
 
 
 def acts(report: StudyReport) -> Table:

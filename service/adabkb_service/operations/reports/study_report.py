@@ -14,7 +14,6 @@ from sqlalchemy import Connection
 from adabkb_service.contract import answers
 from adabkb_service.contract.access import AuditEntry
 from adabkb_service.contract.assessment import Assessment
-from adabkb_service.contract.history import Event
 from adabkb_service.contract.model import Recommendation
 from adabkb_service.contract.parameters import FloatParameter, IntParameter
 from adabkb_service.contract.stored import definition_of
@@ -72,7 +71,7 @@ class StudyReport:
     owner: str | None
     """The user who owns the study; None if no token is required, or if the study has no owner."""
     workers: list[WorkerRow]
-    changes: list[Event]
+    changes: list[EventRow]
     ended: EndedEarly | None
     """How a user ended the study before its budget was used up; None if no user did."""
     trials_of_corrected: dict[int, int]
@@ -121,7 +120,7 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
             is_now=is_now,
             owner=grants.owner(grants.of_study(connection, study_id)),
             workers=overview.workers(connection, study_id),
-            changes=[render.event_in_brief(each) for each in changes],
+            changes=[render.shortened(each) for each in changes],
             ended=ended_early(connection, row) if lifecycle.no_more_points_reason(row) == "budget" else None,
             trials_of_corrected=_trials(connection, study_id, changes),
             acts=_acts(connection, row) if with_audit else None,

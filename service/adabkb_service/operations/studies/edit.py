@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
@@ -26,6 +26,7 @@ from adabkb_service.engine.feasibility import incompatible
 from adabkb_service.engine.space import Fixed
 from adabkb_service.engine.wording import brief
 from adabkb_service.errors import FieldError, Invalid, json_pointer, shown
+from adabkb_service.storage.event_payloads import Edited
 from adabkb_service.study import plates
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import withdraw_out_of_space_trials
@@ -97,7 +98,7 @@ def edit(
     _check_bounds(definition, rules)
     _check_early_stopping(definition, rules)
     check_editable(definition, f"/{next(iter(rules))}" if parameters is None and rules else "/parameters")
-    event: dict[str, Any] = {
+    fields = {
         "version": definition.space_version + 1,
         "parameters": list((before | new).values()),
         "defaults": {**_fixed_values(new, before), **(defaults or {})},
@@ -105,6 +106,7 @@ def edit(
         **rules,
         **_metrics_field(definition, rules),
     }
+    event = cast("Edited", fields)  # ``rules`` has only fields of ``EditedFields``
     after = _check_definition(edited(draft.study.definition, event), list(new), before, rules)
     event["defaults"] = _checked_defaults(after, event["defaults"], new.keys() - before.keys())
     if draft.study.plate is not None:

@@ -44,8 +44,9 @@ from adabkb_service.operations.studies.edit import edit
 from adabkb_service.operations.studies.read import Page
 from adabkb_service.operations.studies.transfer import snapshots
 from adabkb_service.storage import events, grants, idempotency, studies, trash
+from adabkb_service.storage.event_payloads import Created
 from adabkb_service.storage.model import write_cells
-from adabkb_service.storage.rows import EventRow, StudyRow
+from adabkb_service.storage.rows import CreatedRow, EventOf, StudyRow
 from adabkb_service.storage.tables import studies as table
 from adabkb_service.storage.tables import trash as trashed
 from adabkb_service.study import lifecycle, transitions
@@ -113,7 +114,7 @@ def _create(service: Service, definition: StudyDefinition, key: Key | None, call
     return outcome
 
 
-def _add(connection: Connection, study: StudyRow, created: EventRow, caller: Caller) -> None:
+def _add(connection: Connection, study: StudyRow, created: CreatedRow, caller: Caller) -> None:
     """Store a new study with its first event."""
     _check_id_allowed(study.id, caller)
     check_new_study(connection, caller.user, caller.quotas, study.log_bytes)
@@ -124,9 +125,9 @@ def _add(connection: Connection, study: StudyRow, created: EventRow, caller: Cal
     write_cells(connection, study.id, NEW_TREE)
 
 
-def _first_event(definition: StudyDefinition, older: list[Snapshot], now: datetime, caller: Caller) -> EventRow:
+def _first_event(definition: StudyDefinition, older: list[Snapshot], now: datetime, caller: Caller) -> CreatedRow:
     """Return the first event of a new study."""
-    payload: dict[str, Any] = {
+    payload: Created = {
         "definition": definition.model_dump(mode="json"),
         "seed": secrets.randbelow(2**31) if definition.seed is None else definition.seed,
     }
@@ -135,7 +136,7 @@ def _first_event(definition: StudyDefinition, older: list[Snapshot], now: dateti
     if caller.user is not None:
         payload["user"] = caller.user
     study_id = definition.id or f"study-{secrets.token_hex(6)}"
-    return EventRow(study_id, 1, "created", None, payload, now)
+    return EventOf(study_id, 1, "created", None, payload, now)
 
 
 def _check_visible(connection: Connection, study: StudyRow, caller: Caller) -> None:
@@ -319,8 +320,10 @@ def _change(
     _check_rules(study, changes)
     _check_budget(study, changes)
     is_paused = changes["state"] == "paused" if "state" in changes else study.paused
-    if is_paused != study.paused:
-        draft.record("paused" if is_paused else "resumed", {})
+    if is_paused and not study.paused:
+        draft.record("paused", {})
+    if study.paused and not is_paused:
+        draft.record("resumed", {})
     edited = SPACE if cost_budget_of(study.definition) is None else (*SPACE, "budget")
     if space := {name: changes[name] for name in edited if name in changes}:
         edit(draft, **space)

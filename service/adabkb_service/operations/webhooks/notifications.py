@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.webhooks import Message, Notification
 from adabkb_service.operations.words import wording
-from adabkb_service.operations.words.reasons import REASONS, of_event
+from adabkb_service.operations.words.reasons import REASONS, reason_of
 from adabkb_service.storage.rows import EventKind, EventRow, StudyRow, TrialRow
 from adabkb_service.study import render
 
@@ -35,10 +35,14 @@ KINDS: Mapping[EventKind, Notification] = {
 def notification_of(event: EventRow) -> Notification | None:
     """Return the notification that an event causes; None for renewed leases, results without a trial, and pauses that a
     user requested."""
-    is_notified = {"leased": not event.payload.get("renewed"), "paused": bool(event.payload.get("reason"))}
-    if event.kind == "observed" and event.trial is None:
-        return None
-    return KINDS.get(event.kind) if is_notified.get(event.kind, True) else None
+    match event.kind:
+        case "leased" if event.payload.get("renewed"):
+            return None
+        case "paused" if not event.payload.get("reason"):
+            return None
+        case "observed" if event.trial is None:
+            return None
+    return KINDS.get(event.kind)
 
 
 def message(study: StudyRow, event: EventRow, trial: TrialRow | None, notification: Notification) -> Message:
@@ -91,23 +95,34 @@ def _text(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:
 
 
 def _of_study(event: EventRow) -> str:
-    if event.kind == "completed":
-        return f"is complete. {of_event(event.kind, event.payload['reason'])}"
-    if event.kind == "paused":
-        return f"needs attention. {REASONS['failures']}"
-    return f"needs attention: its model failed to process the results ({event.payload['error']})."
+    match event.kind:
+        case "completed":
+            return f"is complete. {reason_of(event)}"
+        case "paused":
+            return f"needs attention. {REASONS['failures']}"
+        case "model_failed":
+            return f"needs attention: its model failed to process the results ({event.payload['error']})."
+    raise ValueError(f"events of the kind {event.kind} cause no notification about a study")
 
 
 def _of_trial(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:
-    payload, reason = event.payload, of_event(event.kind, event.payload.get("reason"))
-    because = f": {reason}" if reason else ""
-    if event.kind in ("suggested", "leased"):
-        until = None if trial is None or trial.state != "active" else trial.leased_until
-        by = f" by {payload['worker']}" if payload["worker"] else ""
-        return f"is reserved{by}{f' until {until:%Y-%m-%d %H:%M} UTC' if until else ''}."
-    if event.kind == "expired":
-        of = f" of {payload['worker']}" if payload["worker"] else ""
-        return f"is overdue: the reservation{of} ended without a result."
-    if event.kind == "observed":
-        return f"gave {wording.result(definition_of(study.definition).quantities, payload)}."
-    return f"failed{because}." if event.kind == "failed" else f"was stopped at step {payload['step']}{because}."
+    match event.kind:
+        case "suggested" | "leased":
+            until = None if trial is None or trial.state != "active" else trial.leased_until
+            by = f" by {event.payload['worker']}" if event.payload["worker"] else ""
+            return f"is reserved{by}{f' until {until:%Y-%m-%d %H:%M} UTC' if until else ''}."
+        case "expired":
+            of = f" of {event.payload['worker']}" if event.payload["worker"] else ""
+            return f"is overdue: the reservation{of} ended without a result."
+        case "observed":
+            return f"gave {wording.result(definition_of(study.definition).quantities, event.payload)}."
+        case "failed":
+            return f"failed{_because(event)}."
+        case "stopped":
+            return f"was stopped at step {event.payload['step']}{_because(event)}."
+    raise ValueError(f"events of the kind {event.kind} cause no notification about a trial")
+
+
+def _because(event: EventRow) -> str:
+    reason = reason_of(event)
+    return f": {reason}" if reason else ""

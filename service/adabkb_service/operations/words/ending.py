@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from adabkb_service.storage import events
-from adabkb_service.storage.rows import StudyRow
+from adabkb_service.storage.rows import StudyRow, created_row
 
 MAX_UPDATES = 200
 """The maximum number of updates of a study that are read: the latest ones."""
@@ -32,11 +32,11 @@ def ended_early(connection: Connection, study: StudyRow) -> EndedEarly | None:
     if not isinstance(study.budget, int):
         return None
     log = events.of_kinds(connection, study.id, ["updated"], MAX_UPDATES)
-    changes = [each for each in log if "budget" in each.payload["changes"]]
+    changes = [each for each in log if each.kind == "updated" and "budget" in each.payload["changes"]]
     if not changes or events.has_new_trials(connection, study.id, changes[-1].seq):
         return None
-    (first,) = events.of_kinds(connection, study.id, ["created"], 1)
-    before = changes[-2].payload["changes"]["budget"] if len(changes) > 1 else first.payload["definition"].get("budget")
+    created = created_row(events.of_kinds(connection, study.id, ["created"], 1)).payload["definition"]
+    before = changes[-2].payload["changes"]["budget"] if len(changes) > 1 else created.get("budget")
     if isinstance(before, int) and before <= study.budget:
         return None
     return EndedEarly(changes[-1].created_at, study.budget, before)

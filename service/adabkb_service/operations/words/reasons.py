@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from adabkb_service.storage.rows import EventRow
+
 REASONS: Mapping[str, str] = {
     "budget": "The budget is used up.",
     "exhausted": "All conditions of the space have been issued.",
@@ -27,6 +29,12 @@ OF_EVENTS: Mapping[str, Mapping[str, str]] = {
 }
 """Kind of an event -> reason given by a code -> the reason in words. Events of other kinds have only reasons that
 people gave."""
+
+
+def reason_of(event: EventRow) -> str:
+    """Return the reason of an event in words; empty without a reason."""
+    reason = event.payload.get("reason")
+    return of_event(event.kind, reason if isinstance(reason, str) else None)
 
 
 def of_event(kind: str, reason: str | None) -> str:

@@ -36,7 +36,7 @@ import sys
 from datetime import UTC, datetime
 from adabkb_service.storage import events, studies
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.rows import EventRow
+from adabkb_service.storage.rows import event_row
 from tests.integration.storage.writes import write_when_current
 database = Database(sys.argv[1])
 def append(connection, before):
@@ -44,7 +44,7 @@ def append(connection, before):
     following = before.study_seq + 1
     if not studies.commit_if_unchanged(connection, before, study_seq=following):
         return False
-    events.add(connection, [EventRow("s", following, "updated", None, {}, datetime.now(UTC))])
+    events.add(connection, [event_row("s", following, "updated", None, {}, datetime.now(UTC))])
     return True
 for _ in range(int(sys.argv[2])):
     write_when_current(database, append)

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.storage import bounded_pages, events, model, observations, studies, trials
-from adabkb_service.storage.rows import EventRow, StudyRow
+from adabkb_service.storage.rows import EventRow, StudyRow, event_row
 from adabkb_service.storage.tables import events as table
 from tests.integration.storage.rows import NOW, event, observation, study, trial
 
@@ -149,7 +149,7 @@ def test_page_size_is_limited_in_bytes(connection: sa.Connection, most: int) -> 
     while True:
         query = sa.select(table).where(table.c.study_id == "s", table.c.seq > after)
         order, large = (table.c.seq,), (table.c.payload,)
-        part = bounded_pages.read(connection, query, EventRow, order=order, large=large, limit=5, most_bytes=most)
+        part = bounded_pages.read(connection, query, event_row, order=order, large=large, limit=5, most_bytes=most)
         assert len(part.rows) == min(5, max(most // 1000, 1), len(written) - len(found))
         found += part.rows
         if part.is_last:

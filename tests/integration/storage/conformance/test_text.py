@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -33,8 +34,8 @@ TEXTS = {
 
 def test_studies_keep_their_text(connection: sa.Connection) -> None:
     for text in TEXTS.values():
-        row = study(f"t{text}", tags={text: text}, definition={text: [text]}, model={text: text}, model_error=text)
-        row = replace(row, best={text: text}, checkpoint={text: text})
+        columns: dict[str, Any] = {"model": {text: text}, "best": {text: text}, "checkpoint": {text: text}}
+        row = study(f"t{text}", tags={text: text}, definition={text: [text]}, model_error=text, **columns)
         studies.create(connection, row)
         assert studies.get(connection, row.id) == row
 
