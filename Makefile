@@ -116,10 +116,14 @@ bench-outcomes: $(PEERS)  ## realistic studies, compared with other libraries (h
 	@$(BIN)/python -m benchmarks.outcomes.periodic
 	@$(BIN)/python -m benchmarks.outcomes.mixtures
 	@$(BIN)/python -m benchmarks.outcomes.mixtures --methods 'ax;baybe' --seeds 3 --budget 30 --problems 'blend of 7;blend of 15;target of 7;target of 15;octane of 7;octane of 15'
+	@$(BIN)/python -m benchmarks.outcomes.rows
+	@$(BIN)/python -m benchmarks.outcomes.exclusions
+	@$(BIN)/python -m benchmarks.outcomes.contexts
 	@$(BIN)/python -m benchmarks.outcomes.plates
 	@$(BIN)/python -m benchmarks.outcomes.drift
 	@$(BIN)/python -m benchmarks.outcomes.partial
 	@$(BIN)/python -m benchmarks.outcomes.failures
+	@$(BIN)/python -m benchmarks.outcomes.failures --methods learned,tpe,random --seeds 5 --budget 30 --out $(RESULTS)/outcomes-failures-peers.json
 	@$(BIN)/python -m benchmarks.outcomes.outliers
 	@$(BIN)/python -m benchmarks.outcomes.replicates
 	@$(BIN)/python -m benchmarks.outcomes.reports

@@ -2,7 +2,8 @@
 
 A failed evaluation returns no value. The designs from the literature fail where they violate a constraint that the
 methods do not know. Other functions fail in a region that each seed draws. ``crashes`` fails at random, whatever the
-point.
+point. The peers are random points, and ``tpe``, which is Optuna's TPE sampler with trials in the state FAIL. It ignores
+them.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from benchmarks.quality.problems import generator
 
 OUT = RESULTS / "outcomes-failures.json"
 METHODS = ("learned", "not learned")
+PEERS = ("tpe", "random")
+PEER_COUNTS = (15, 30)
 COUNTS = (15, 30, 60)
 """Evaluations, failed ones included, after which methods are compared."""
 SEEDS = 10
@@ -43,6 +46,8 @@ DESIGNS = ("gramacy", "welded_beam", "pressure_vessel", "speed_reducer")
 PROBLEMS = (*REGIONS, *DESIGNS, "crashes")
 NOT_LEARNED = Mechanism("failures", "", "", ((failing_points, "FEWEST", NEVER),))
 """Without the model of failures, failed points only count as imprecise results."""
+Peer = tuple[Callable[[], Array], Callable[[float | None], None]]
+"""Asks for a position in the unit cube, and is told its regret, or None if the evaluation has failed."""
 FLOOR = 1e-6
 """Regrets below this value count as equal."""
 
@@ -107,8 +112,22 @@ class Job:
 
     def run(self) -> dict[str, Any]:
         """Return the smallest regret after each evaluation, and how many of them failed."""
+        if self.method in PEERS:
+            return self._run_peer()
         with nullcontext() if self.method == "learned" else NOT_LEARNED.off():
             return self._run()
+
+    def _run_peer(self) -> dict[str, Any]:
+        given = problem(self.problem, self.seed)
+        ask, tell = (_tpe if self.method == "tpe" else _random)(given.space, self.seed)
+        best, smallest, failed = [], math.inf, 0
+        for _ in range(self.budget):
+            regret = given.evaluate(ask())
+            tell(regret)
+            failed += regret is None
+            smallest = min(smallest, math.inf if regret is None else regret)
+            best.append(None if math.isinf(smallest) else float(f"{smallest:.4g}"))
+        return {"best": best, "failed": failed}
 
     def _run(self) -> dict[str, Any]:
         given = problem(self.problem, self.seed)
@@ -126,8 +145,37 @@ class Job:
         return {"best": best, "failed": len(failed)}
 
 
+def _random(space: Space, seed: int) -> Peer:
+    """Random points."""
+    rng = np.random.default_rng(seed)
+    return lambda: rng.random(space.dimension), lambda _: None
+
+
+def _tpe(space: Space, seed: int) -> Peer:
+    """Optuna's TPE sampler in the unit cube."""
+    import optuna  # noqa: PLC0415 (the peer may be missing)
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study, asked = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed)), []
+
+    def ask() -> Array:
+        asked.append(study.ask())
+        at = [asked[-1].suggest_float(f"x{axis}", 0.0, 1.0) for axis in range(space.dimension)]
+        snapped: Array = space.snap(np.array([at]))[0]
+        return snapped
+
+    def tell(regret: float | None) -> None:
+        study.tell(asked[-1], regret, state=optuna.trial.TrialState.FAIL if regret is None else None)
+
+    return ask, tell
+
+
 def tables(path: Path) -> Iterator[runs.Table]:
     """The median regret per problem, and the failed evaluations."""
+    beside = runs.comparable(path, PROBLEMS, (METHODS[0], *PEERS))
+    if set(PEERS) <= set(beside.methods):
+        yield from _beside_peers(beside)
+        return
     found = runs.comparable(path, PROBLEMS, METHODS)
     header = ["problem", *METHODS, "seeds better", "seeds worse"]
     for count in COUNTS:
@@ -143,6 +191,24 @@ def tables(path: Path) -> Iterator[runs.Table]:
         for name in found.problems
     ]
     yield runs.Table(f"Failed of {max(COUNTS)} evaluations, median", ["problem", *METHODS], rows)
+
+
+def _beside_peers(found: runs.Found) -> Iterator[runs.Table]:
+    """The median regret per problem with peers, and the failed evaluations."""
+    for count in PEER_COUNTS:
+        rows = []
+        for name in found.problems:
+            each = [_regrets(found, name, method, count) for method in found.methods]
+            against = [f"{int((each[0] < of).sum())}, {int((each[0] > of).sum())}" for of in each[1:]]
+            rows.append([name, *(f"{np.median(regrets):.2g}" for regrets in each), *against])
+        others = [f"{found.methods[0]}: seeds better, worse than {method}" for method in found.methods[1:]]
+        title = f"Regret after {count} evaluations, median of {len(found.seeds)} seeds"
+        yield runs.Table(title, ["problem", *found.methods, *others], rows)
+    rows = [
+        [name, *(f"{np.median([run['failed'] for run in found.of(name, method)]):g}" for method in found.methods)]
+        for name in found.problems
+    ]
+    yield runs.Table(f"Failed of {max(PEER_COUNTS)} evaluations, median", ["problem", *found.methods], rows)
 
 
 def _regrets(found: runs.Found, name: str, method: str, count: int) -> Array:
@@ -164,6 +230,7 @@ def benchmark() -> runs.Benchmark:
         tables,
         runs.Axes("best", "regret", y_scale="log"),
         budget=max(COUNTS),
+        packages={"tpe": ("optuna",)},
     )
 
 

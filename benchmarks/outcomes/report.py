@@ -16,8 +16,11 @@ from benchmarks.outcomes import (
     catalogues,
     conditions,
     constraints,
+    contexts,
     costs,
     drift,
+    exclusions,
+    failures,
     metrics,
     mixtures,
     objectives,
@@ -26,6 +29,7 @@ from benchmarks.outcomes import (
     plates,
     priors,
     reports,
+    rows,
     runs,
     transfer,
 )
@@ -53,6 +57,10 @@ BENCHMARKS: Mapping[str, Callable[[], runs.Benchmark]] = {
 OTHERS: Mapping[str, tuple[Callable[[Path], Iterable[runs.Table]], Path]] = {
     "conditions": (conditions.tables, conditions.OUT),
     "catalogues": (catalogues.tables, catalogues.OUT),
+    "rows": (rows.tables, rows.OUT),
+    "exclusions": (exclusions.tables, exclusions.OUT),
+    "contexts": (contexts.tables, contexts.OUT),
+    "failures-peers": (failures.tables, RESULTS / "outcomes-failures-peers.json"),
     "plates-controls": (plates.tables, RESULTS / "outcomes-plates-controls.json"),
 }
 """Tables of results of other kinds, and their files."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks.output import print_table, provenance
@@ -133,6 +134,38 @@ def comparable(path: Path, problems: Iterable[str], methods: Iterable[str], solv
     seeds = sorted({seed for *_, seed in found})
     shared = [seed for seed in seeds if both and all((name, method, seed) in found for name in both for method in used)]
     return Found(found, both, used, shared)
+
+
+def scored(
+    path: Path,
+    problems: Iterable[str],
+    methods: Iterable[str],
+    counts: Iterable[int],
+    what: str = "score",
+    at: Callable[[Mapping[str, Any], int], float] = lambda run, count: run["best"][:count][-1],
+) -> Iterable[Table]:
+    """One table per number of evaluations: the median score per problem and method, and the numbers of seeds in which
+    the first method is better and worse than the second one.
+
+    Args:
+        path: the file of runs.
+        problems: the problems, in order.
+        methods: the methods, in order.
+        counts: the numbers of evaluations.
+        what: the name of the score, which is better if it is smaller.
+        at: the score of a run after a number of evaluations.
+    """
+    found = comparable(path, problems, methods)
+    for count in counts:
+        rows = []
+        for problem in found.problems:
+            each = [[at(run, count) for run in found.of(problem, method)] for method in found.methods]
+            pairs = list(zip(*each[:2], strict=True))
+            against = f"{sum(own < other for own, other in pairs)}, {sum(own > other for own, other in pairs)}"
+            rows.append([problem, *(f"{median(scores):.2g}" for scores in each), against])
+        title = f"{what.capitalize()} after {count} evaluations, median of {len(found.seeds)} seeds"
+        against_first = f"{found.methods[0]}: seeds better, worse than {found.methods[1]}"
+        yield Table(title, ["problem", *found.methods, against_first], rows)
 
 
 def load(path: Path, solved: str) -> dict[Key, dict[str, Any]]:

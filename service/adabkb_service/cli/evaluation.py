@@ -14,12 +14,16 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from types import FrameType
 from typing import IO
 
-from adabkb_client import LeasedTrial
+from adabkb_client import Answer, Conflict, LeasedTrial, Trial
+from adabkb_client._calls import read_trial
+from adabkb_client._records import decode
 from adabkb_client._run import run_state
 from adabkb_client._run.evaluation import Expected, Result
+from adabkb_client._trial_calls import printable
 from adabkb_service.cli import program
 from adabkb_service.cli.processes import Output, ProcessGroup, drain
 from adabkb_service.cli.report_reader import ReportReader
@@ -30,6 +34,10 @@ RELEASE = 75
 """The exit code with which a program releases its trial: EX_TEMPFAIL of sysexits.h."""
 STOPS = [signal.Signals[name] for name in ("SIGHUP", "SIGINT", "SIGTERM") if name in signal.Signals.__members__]
 """Signals that stop the command and are forwarded to the programs. Windows has no SIGHUP."""
+TRIAL_FINISHED, RESULT_CONFLICT = "trial_finished", "result_conflict"
+"""Codes of the refusal of an outcome because the trial has another outcome or another result."""
+ENDED = ("completed", "failed", "stopped", "withdrawn")
+"""States of trials that need no further outcome."""
 MAX_PAUSE = 60.0
 """The maximum pause in seconds before the next trial, after programs have released one or several in a row."""
 LAST_LINES = 10
@@ -91,12 +99,14 @@ class Programs:
         """Evaluate a trial.
 
         Returns:
-            The result; None if the trial was released or was stopped early.
+            None if an outcome of the trial was reported; the result of a stopped trial, which may have metrics that its
+            reports lack.
 
         Raises:
             ProgramFailed: the trial has failed.
             Stopped: a signal has stopped the command, or the program cannot be started.
         """
+        begun = monotonic()
         with ExitStack() as open_:
             folder = Path(
                 open_.enter_context(tempfile.TemporaryDirectory(prefix="adabkb-", ignore_cleanup_errors=True))
@@ -108,11 +118,11 @@ class Programs:
                 with ReportReader(trial, folder / program.REPORTS_FILE, group, self.limits.grace).reading():
                     code, timed_out = self._ended(group)
                 drain(outputs)
+            output, errors = (stream.text() for stream in outputs)
             if trial.should_stop:
                 self._released_in_a_row, self._has_succeeded = 0, True
-                return None
-            output, errors = (stream.text() for stream in outputs)
-            return self._outcome(trial, code, timed_out, folder, output, errors)
+                return self._rest(code, folder, output)
+            return self._outcome(trial, code, timed_out, folder, output, errors, begun)
 
     @contextmanager
     def forwarding_signals(self) -> Iterator[None]:
@@ -235,29 +245,68 @@ class Programs:
             over.set()
 
     def _outcome(
-        self, trial: LeasedTrial, code: int, timed_out: bool, folder: Path, output: str, errors: str
+        self, trial: LeasedTrial, code: int, timed_out: bool, folder: Path, output: str, errors: str, begun: float
     ) -> program.Result | None:
         if timed_out:
             self._fail(trial, f"no result after {self.limits.trial_timeout:g} s (--trial-timeout)")
+            return None
         if code == 0:
             try:
                 found = self._checked_result(program.result(folder, output, self.pattern))
             except (program.NoResult, program.NotFinite) as reason:
                 self.check_running()
+                if self._has_ended(trial):
+                    return None
                 if isinstance(reason, program.NoResult) and not self._has_succeeded:
                     raise Stopped(self._explained(trial, reason)) from None
                 self._fail(trial, str(reason))
+                return None
             self._released_in_a_row, self._has_succeeded = 0, True
-            return found
+            fields = found if isinstance(found, dict) else {"value": found}
+            with self._noting_the_end(trial):
+                trial.observe(**{"seconds": monotonic() - begun, **fields})
+            return found if trial.should_stop else None
         self.check_running()
-        end = _described(code)
+        end, lines = _described(code), _last_lines(errors)
         if code == RELEASE or _stopped_by_others(code):
-            self._release(trial, end)
+            self._release(trial, f"{end}: {lines}" if lines and code == RELEASE else end)
             return None
-        lines = _last_lines(errors)
         failure = CaughtFailure if code in self.caught else ProgramFailed
         self._fail(trial, f"{end}: {lines}" if lines else f"{end}, and nothing on standard error", failure)
         return None
+
+    def _rest(self, code: int, folder: Path, output: str) -> program.Result | None:
+        """Return the result of a program whose trial was stopped; None if it has none."""
+        if code == 0:
+            with suppress(program.NoResult, program.NotFinite):
+                return program.result(folder, output, self.pattern)
+        return None
+
+    @contextmanager
+    def _noting_the_end(self, trial: LeasedTrial) -> Iterator[None]:
+        """Inside the block, the server may refuse an outcome because the program has reported another one itself, by a
+        command or a request. Note that outcome.
+
+        Raises:
+            Conflict: the server refuses the outcome for another reason.
+        """
+        try:
+            yield
+        except Conflict as refused:
+            if refused.code not in (TRIAL_FINISHED, RESULT_CONFLICT) or not self._has_ended(trial):
+                raise
+            if refused.code == RESULT_CONFLICT and not trial.should_stop:
+                raise
+
+    def _has_ended(self, trial: LeasedTrial) -> bool:
+        """Whether the program has ended its trial itself, by a command or a request. If so, note the outcome."""
+        study = trial._study
+        found = decode(Trial, study._transport.perform(read_trial(study.id, trial.number)), study=study.id)
+        if found.state not in ENDED or found.attempt != trial.trial.attempt:
+            return False
+        trial.outcome = Answer(study.info(), found)
+        self._released_in_a_row, self._has_succeeded = 0, self._has_succeeded or found.state != "failed"
+        return True
 
     def _checked_result(self, found: program.Result) -> program.Result:
         """Return the result if it has the study's metrics.
@@ -277,12 +326,22 @@ class Programs:
         return f"trial {trial.number} has no result: {reason}{example}"
 
     def _fail(self, trial: LeasedTrial, reason: str, failure: type[ProgramFailed] = ProgramFailed) -> None:
+        """Report a failure. If the program has ended the trial itself, only note how.
+
+        Raises:
+            ProgramFailed: the trial has failed.
+        """
         self._released_in_a_row = 0
-        trial.fail(reason)
-        raise failure(reason)
+        with self._noting_the_end(trial):
+            trial.fail(reason)
+        if _state(trial) == "failed":
+            raise failure(reason)
 
     def _release(self, trial: LeasedTrial, reason: str) -> None:
-        trial.release(reason)
+        with self._noting_the_end(trial):
+            trial.release(printable(reason))
+        if _state(trial) in ENDED:
+            return
         with self._lock:
             self._released_in_a_row += 1
             times = self._released_in_a_row
@@ -292,6 +351,11 @@ class Programs:
         # The server issues this trial next, so wait until the cause may be gone.
         self._stopping.wait(min(2.0 ** (times - 1), MAX_PAUSE))
         self.check_running()
+
+
+def _state(trial: LeasedTrial) -> str | None:
+    """Return the state of a trial whose outcome was reported."""
+    return None if trial.outcome is None or trial.outcome.trial is None else trial.outcome.trial.state
 
 
 def _not_started(name: str, error: Exception) -> str:

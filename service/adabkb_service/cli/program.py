@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from adabkb_client import LeasedTrial
+from adabkb_client._run import evaluation
 
 PARAMETER_PREFIX = "ADABKB_PARAM_"
 PARAMETERS_FILE = "parameters.json"
@@ -20,14 +21,24 @@ SHOWN = 100
 """The maximum number of characters of an unusable result that an error shows."""
 
 Result = float | dict[str, Any]
-"""A value, or an object with fields of a result: value, std_error, metrics, std_errors, partial."""
-FIELDS = {"value", "std_error", "metrics", "std_errors", "partial"}
+"""A value, or an object with fields of a result."""
+FIELDS = frozenset(evaluation.Result._fields)
+"""The fields of a result: the same as of a function in Python."""
 
 _BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
+class Report(NamedTuple):
+    """A line of the file of reports: see ``LeasedTrial.report``."""
+
+    step: int
+    value: float
+    cost: float | None = None
+    parameters: dict[str, Any] | None = None
+
+
 class WrongPlaceholder(ValueError):
-    """An argument names an unknown parameter or has an unpaired brace."""
+    """An argument names a parameter that has no value when the program starts, or has an unpaired brace."""
 
 
 class NoResult(ValueError):
@@ -38,13 +49,24 @@ class NotFinite(ValueError):
     """A number in the output of a program is infinite or not a number."""
 
 
-def check_placeholders(command: Sequence[str], names: Sequence[str]) -> None:
+def check_placeholders(command: Sequence[str], names: Sequence[str], expected: evaluation.Expected) -> None:
     """Refuse a command with a placeholder that names no parameter, or with an unpaired brace.
+
+    Args:
+        command: the program and its arguments.
+        names: the parameters whose values are known when the program starts.
+        expected: the kind of result that the study accepts.
 
     Raises:
         WrongPlaceholder: the message names the argument and the parameters.
     """
     for argument in command:
+        for found in _BRACES.finditer(argument):
+            if found[1] in expected.measured:
+                raise WrongPlaceholder(
+                    f"the argument {argument!r} has {found[0]}, whose value is only measured with the result; leave it "
+                    f"out, and let the program give the value in its result, such as {expected.example}"
+                )
         _BRACES.sub(partial(_filled, argument, dict.fromkeys(names)), argument)
 
 
@@ -74,6 +96,7 @@ def environment(trial: LeasedTrial, folder: Path) -> dict[str, str]:
         "ADABKB_TRIAL": str(trial.number),
         "ADABKB_ATTEMPT": str(trial.trial.attempt),
         "ADABKB_PARAMETERS": str(file),
+        "ADABKB_TO_MEASURE": json.dumps(trial.trial.to_measure, ensure_ascii=False),
         "ADABKB_RESULT": str(folder / RESULT_FILE),
         "ADABKB_REPORTS": str(folder / REPORTS_FILE),
     }
@@ -121,35 +144,40 @@ def result(folder: Path, output: str, pattern: re.Pattern[str] | None) -> Result
     return _parsed(lines[-1], "the last line of standard output")
 
 
-def report(line: str) -> tuple[int, float, float | None] | None:
-    """Return the step, the value and the cost (None if it is not given) in a line of the file of reports; None for an
-    empty line.
+def report(line: str) -> Report | None:
+    """Return the report in a line of the file of reports; None for an empty line.
 
     Raises:
         NoResult: the line is neither ``STEP VALUE`` or ``STEP VALUE COST``, nor JSON such as ``{"step": 3, "value":
-            0.5}``, which may have a ``cost``.
+            0.5}``, which may have ``cost`` and ``parameters``.
         NotFinite: a number is infinite or NaN.
     """
     words = line.split()
     if not words:
         return None
+    step = value = cost = parameters = None
     try:
         if line.lstrip().startswith("{"):
             document = json.loads(line)
-            step, value, cost = document["step"], document["value"], document.get("cost")
-        else:
+            step, value = document["step"], document["value"]
+            cost, parameters = document.get("cost"), document.get("parameters")
+        elif len(words) <= 3:
             step, value, cost = int(words[0]), float(words[1]), float(words[2]) if len(words) > 2 else None
     except (ValueError, KeyError, IndexError):
-        step = value = cost = None
-    if len(words) > 3 and not line.lstrip().startswith("{"):
         step = None
     if isinstance(step, bool) or not isinstance(step, int):
         shown = line if len(line) <= SHOWN else f"{line[:SHOWN]}..."
         raise NoResult(
-            f"a line of the file $ADABKB_REPORTS is {shown!r}, not STEP VALUE such as 3 0.52, or STEP VALUE COST"
+            f"a line of the file $ADABKB_REPORTS is {shown!r}, not STEP VALUE such as 3 0.52, or STEP VALUE COST, or "
+            'JSON such as {"step": 3, "value": 0.52}'
         )
     source = "in a line of the file $ADABKB_REPORTS"
-    return step, _finite(f"value {source}", value), None if cost is None else _finite(f"cost {source}", cost)
+    return Report(
+        step,
+        _finite(f"value {source}", value),
+        None if cost is None else _finite(f"cost {source}", cost),
+        None if parameters is None else _named_values(source, parameters),
+    )
 
 
 def _filled(argument: str, parameters: Mapping[str, Any], found: re.Match[str]) -> str:
@@ -189,11 +217,22 @@ def _checked(name: str, part: Any) -> Any:
         if not isinstance(part, bool):
             raise NoResult(f"partial in the result must be true or false, not {part!r}")
         return part
-    if name in ("value", "std_error"):
+    if name == "parameters":
+        return _named_values("of the result", part)
+    if name in ("value", "std_error", "seconds"):
         return _finite(f"{name} of the result", part)
     if not isinstance(part, dict):
         raise NoResult(f'the {name} of the result must be an object such as {{"latency_ms": 12}}, not {part!r}')
     return {metric: _finite(f"{name} ({metric}) of the result", number) for metric, number in part.items()}
+
+
+def _named_values(source: str, given: Any) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise NoResult(f'the parameters {source} must be an object such as {{"humidity": 0.4}}, not {given!r}')
+    for name, value in given.items():
+        if isinstance(value, float):
+            _finite(f"parameter {name} {source}", value)
+    return given
 
 
 def _finite(name: str, number: Any) -> float:

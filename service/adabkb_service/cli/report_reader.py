@@ -72,10 +72,10 @@ class ReportReader:
                 return False
             try:
                 found = program.report(line)
-                if found is not None:
-                    step, value, cost = found
-                    if self._trial.report(step, value, cost=cost):
-                        return True
+                if found is not None and self._trial.report(
+                    found.step, found.value, cost=found.cost, parameters=found.parameters
+                ):
+                    return True
             except (AdaBKBError, ValueError) as error:
                 log.warning("trial %d of study %r: %s", self._trial.number, self._trial.trial.study, error)
                 self._is_refused = isinstance(error, AdaBKBError)

@@ -94,9 +94,14 @@ def run(
     adabkb run svm -- ./train.sh --lr {lr} --layers {layers}
 
     The program gets its parameters as arguments, in the environment (ADABKB_PARAM_lr), and in the JSON file
-    $ADABKB_PARAMETERS. Its result is the last line of its output, or the file $ADABKB_RESULT: a number, or {"value":
-    0.93, "std_error": 0.01}. Exit code 0 means a result; 75, SIGHUP, SIGINT and SIGTERM release the trial; others fail
-    it. It may append lines STEP VALUE to $ADABKB_REPORTS. The command ends when the study is complete.
+    $ADABKB_PARAMETERS. Its result is the last line of its output, or the file $ADABKB_RESULT: a number, or JSON with
+    value, std_error, metrics, std_errors, partial, seconds and parameters (those measured with the result). Exit code 0
+    means a result; 75, SIGHUP, SIGINT and SIGTERM release the trial; others fail it. It may append lines STEP VALUE to
+    $ADABKB_REPORTS. The command ends when the study is complete.
+
+    \b
+    {"value": 0.93, "std_error": 0.01, "metrics": {"latency_ms": 12}}
+    {"value": 0.93, "parameters": {"humidity": 0.43}}
     """
     if os.name != "posix":
         fail("adabkb run needs the processes and signals of Linux or macOS; here, use study.run of the Python client")
@@ -120,8 +125,8 @@ def run(
     ):
         found = client.study(study)
         info = found.info()
-        check_placeholders(program, names_at_trial(info))
         programs.expected = Expected.of_study(info)
+        check_placeholders(program, names_at_trial(info), programs.expected)
         report = found.run(
             programs,
             workers=workers,
