@@ -174,8 +174,9 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         412,
         "precondition_failed",
         "The study, trial or result has changed",
-        remedy="GET it, decide again, and send the ETag of that response in If-Match, or the present values in was. "
-        "Without both, the request is performed whatever has changed.",
+        remedy="GET it, decide again, and send the present values in was, or the present ETag in If-Match: that of the "
+        "trial for a trial, that of the study for a study or a result. Without both, the request is performed whatever "
+        "has changed.",
     ),
     errors.IdempotencyKeyReused: ProblemType(
         422,

@@ -87,6 +87,22 @@ def test_id_can_be_reused_and_deletions_of_one_id_are_distinct(ann: httpx.Client
     assert ann.delete(f"/v1/trash/{last}").status_code == 404
 
 
+def test_number_of_a_deletion_is_never_used_again(ann: httpx.Client) -> None:
+    """A repeated purge must not purge another study."""
+    numbers = []
+    for study in ("first", "second", "third"):
+        ann.post("/v1/studies", json={**DEFINITION, "id": study})
+        ann.delete(f"/v1/studies/{study}")
+        (number,) = [each["deletion"] for each in ann.get("/v1/trash").json()["items"] if each["study"] == study]
+        numbers.append(number)
+        if study == "first":
+            assert ann.post("/v1/studies/first/restore").status_code == 200
+        else:
+            assert ann.delete(f"/v1/trash/{number}").status_code == 204
+    assert numbers == sorted(set(numbers))
+    assert ann.delete(f"/v1/trash/{numbers[0]}").json()["code"] == "deletion_not_found"
+
+
 def test_id_in_the_trash_is_reserved_for_its_owner(guarded: Guarded, ann: httpx.Client) -> None:
     taken = {**DEFINITION, "id": "kept"}
     assert ann.post("/v1/studies", json=taken).status_code == 201

@@ -65,6 +65,20 @@ def test_file_is_read_as_added_and_stored_once(api: httpx.Client, files: str) ->
     assert api.get(files).json()["items"] == [second]
 
 
+def test_number_of_a_deleted_file_is_never_used_again(api: httpx.Client, files: str) -> None:
+    """A repeated deletion must not delete another file. Files of all trials and results have one sequence of numbers,
+    which continues after the study was in the trash."""
+    add_file(api, files, "old.txt", b"old")
+    assert api.delete(f"{files}/1").status_code == 204
+    assert add_file(api, files, "new.txt", b"new")["number"] == 2
+    assert api.delete(f"{files}/1").json()["code"] == "file_not_found"
+    assert api.delete(f"{files}/2").status_code == 204
+    study = study_of(files)
+    assert api.delete(study).status_code == 204
+    assert api.post(f"{study}/restore").status_code == 200
+    assert add_file(api, files, "new.txt", b"new")["number"] == 3
+
+
 @pytest.mark.parametrize(
     ("content", "kind", "shown"),
     [

@@ -29,8 +29,8 @@ from adabkb_service.errors import Busy, Contention, DeletionNotFound, Unavailabl
 from adabkb_service.operations.access import audit
 from adabkb_service.operations.data import export
 from adabkb_service.operations.data.importing import import_study
+from adabkb_service.operations.former import check_revision
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.studies import manage
 from adabkb_service.storage import containers, grants, idempotency, removal, studies, tokens, trash, webhooks
 from adabkb_service.storage.container_writer import container_writer
 from adabkb_service.storage.pace import FIRST_ROWS
@@ -51,7 +51,7 @@ REMOVAL_SECONDS = 2.0
 def delete(
     service: Service,
     study_id: str,
-    revisions: frozenset[int] | None = None,
+    revisions: frozenset[str] | None = None,
     caller: Caller = ANYBODY,
     *,
     purge: bool = False,
@@ -62,7 +62,7 @@ def delete(
     Args:
         service: the service.
         study_id: the study's id.
-        revisions: the revisions of the study at which the deletion is allowed; None for any.
+        revisions: the tags of the revisions of the study at which the deletion is allowed; None for any.
         caller: the user who deletes it.
         purge: delete permanently instead of moving to the trash.
 
@@ -81,13 +81,13 @@ def delete(
 
 
 def _delete(
-    service: Service, study_id: str, revisions: frozenset[int] | None, caller: Caller, purge: bool, writer: str
+    service: Service, study_id: str, revisions: frozenset[str] | None, caller: Caller, purge: bool, writer: str
 ) -> Place | None:
     """Delete a study and some of its rows. Return where to continue; None if no rows are left."""
     with TemporaryFile() as packed:
         with service.database.reading() as connection:
             study = studies.get(connection, study_id)
-            manage.check_revision(study, revisions)
+            check_revision(study, revisions)
             if not purge:
                 _pack(connection, study, packed)  # takes long, without blocking other writes
         if purge:
