@@ -51,7 +51,7 @@ async def _service(request: Request) -> Service:
 ServiceDep = Annotated[Service, Depends(_service)]
 
 
-Parts = tuple[str, str, Any]
+Parts = tuple[str, str, str, Any]
 
 
 async def _key(
@@ -69,7 +69,8 @@ async def _key(
     if idempotency_key is None:
         return None
     raw = await request.body()
-    parts: Parts = request.method, own_path(request.scope), await request.parsed() if raw else None
+    query = request.scope["query_string"].decode("latin-1")
+    parts: Parts = request.method, own_path(request.scope), query, await request.parsed() if raw else None
     caller: Caller = request.scope["state"].get("caller", ANYBODY)
     fingerprint = (
         _fingerprint(parts) if len(raw) < SMALL else await run_serialized(request, partial(_fingerprint, parts))
@@ -78,7 +79,8 @@ async def _key(
 
 
 def _fingerprint(parts: Parts) -> str:
-    """Return a hash of a request's method, path and body, independent of the order of names and of white space."""
+    """Return a hash of a request's method, path, query and body. The order of names and white space in the body do not
+    matter."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

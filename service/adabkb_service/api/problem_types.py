@@ -222,7 +222,7 @@ HTTP: dict[int, ProblemType] = {
         "The body is too large",
         remedy="Send less at once, for example results in several batches, or raise the server's setting body_limit.",
     ),
-    415: ProblemType(415, "unsupported_media_type", "The body is not application/json"),
+    415: ProblemType(415, "unsupported_media_type", "The server does not read such bodies"),
     500: ProblemType(500, "internal", "Internal error"),
 }
 

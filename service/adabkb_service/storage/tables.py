@@ -255,7 +255,7 @@ idempotency_keys = Table(
     Column("scope", String(100), primary_key=True),  # the study; "" for the creation of a study
     Column("key", String(255), primary_key=True),
     Column("study_id", String(100), ForeignKey("containers.id", ondelete="CASCADE"), nullable=False),
-    Column("fingerprint", String(64), nullable=False),  # hash of method, path and body
+    Column("fingerprint", String(64), nullable=False),  # hash of method, path, query and body
     Column("answer", JSON, nullable=False),
     Column("created_at", UtcDateTime, nullable=False, index=True),
     Index(None, "study_id", "scope", "key"),
