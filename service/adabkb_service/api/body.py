@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from itertools import islice
+from json import JSONDecodeError
 from typing import Any, Literal, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
@@ -43,6 +44,17 @@ _CHARSET = re.compile(r'\bcharset\s*=\s*"?([^\s";]*)')
 Validate = Callable[..., tuple[Any, list[Any]]]
 """Validates a body for FastAPI: returns the model and the validation errors."""
 
+_PYTHONS_WORDS = {
+    "Extra data": "There is text after its end",
+    "Expecting value": "A value is missing, or begins with a wrong character",
+    "Expecting property name enclosed in double quotes": "A name in double quotation marks is missing",
+    "Illegal trailing comma before end of object": "There is a comma after the last item",
+    "Illegal trailing comma before end of array": "There is a comma after the last item",
+    "Expecting ':' delimiter": "A colon is missing",
+    "Expecting ',' delimiter": "A comma is missing",
+}
+"""Messages of Python's parser -> the same in words that do not depend on Python and its version."""
+
 _TEXT_OR_VALUE = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL)
 """Matches a text, or a character that precedes a value. Texts are matched so that the commas in them do not count. The
 pattern never backtracks: it scans a body once, even if a text is not terminated."""
@@ -58,11 +70,15 @@ def parse(raw: bytes) -> Any:
     if _has_too_many_values(raw):
         raise Invalid([FieldError("", f"has more than {MAX_VALUES:,} values; send fewer at once", "too_many_values")])
     try:
-        value = loads(raw.decode("utf-8"))
+        value = loads(raw.decode("utf-8-sig"))  # without the byte order mark, if there is one (RFC 8259, 8.1)
     except UnicodeDecodeError as error:
         raise HTTPException(400, f"The body is not valid UTF-8; see byte {error.start + 1}.") from error
     except RecursionError as error:
         raise HTTPException(400, f"The body is nested deeper than {MAX_DEPTH} levels.") from error
+    except JSONDecodeError as error:
+        what = _PYTHONS_WORDS.get(error.msg, error.msg)
+        place = f"line {error.lineno} column {error.colno} (character {error.pos + 1})"
+        raise HTTPException(400, f"The body is not JSON: {what}: {place}") from error
     except ValueError as error:
         raise HTTPException(400, f"The body is not JSON: {error}") from error
     found = find_errors(value)

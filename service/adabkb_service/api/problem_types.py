@@ -110,6 +110,14 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         remedy="Give another id, or the same definition to continue the existing study. PATCH /v1/studies/... "
         "changes its limits, stop, tags and parameters; the rest of a definition cannot change.",
     ),
+    errors.RestoreConflict: ProblemType(
+        409,
+        "restore_conflict",
+        "Another study has the id",
+        remedy="A deleted study is restored under its own id. Move the present study to the trash with DELETE "
+        "/v1/studies/..., then restore the other one by its number in GET /v1/trash: POST .../restore with "
+        '{"deletion": 3}.',
+    ),
     errors.IdTaken: ProblemType(
         409,
         "id_taken",
@@ -220,7 +228,8 @@ HTTP: dict[int, ProblemType] = {
         413,
         "body_too_large",
         "The body is too large",
-        remedy="Send less at once, for example results in several batches, or raise the server's setting body_limit.",
+        remedy="Send less at once, for example results in several batches, or raise the server's setting body_limit "
+        "and, for files, also file_limit.",
     ),
     415: ProblemType(415, "unsupported_media_type", "The server does not read such bodies"),
     500: ProblemType(500, "internal", "Internal error"),

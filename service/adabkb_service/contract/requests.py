@@ -50,6 +50,7 @@ from adabkb_service.contract.parameters import (
 from adabkb_service.contract.plates import MAX_NUMBER
 from adabkb_service.contract.prior import Beliefs
 from adabkb_service.contract.quantities import Quantities
+from adabkb_service.contract.readable import readable_line
 from adabkb_service.contract.sparse import NotNull
 from adabkb_service.contract.stop import Stop
 
@@ -252,7 +253,7 @@ class SuggestBody(Body):
         Field(ge=1, le=MAX_TRIALS, description="number of trials; by default 1 or, with plate, all of the plate"),
         Whole,
     ] = 1
-    worker: Text | None = None
+    worker: Annotated[Text, AfterValidator(readable_line)] | None = None
     lease_seconds: LeaseSeconds | None = None
     fixed: Annotated[
         Point | None, Field(description="values of parameters to fix, by name; the server chooses the others")

@@ -25,7 +25,7 @@ from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.quotas import check_new_study
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.access import Deletion
-from adabkb_service.errors import Busy, Contention, DeletionNotFound, Unavailable, shown
+from adabkb_service.errors import Busy, Contention, DeletionNotFound, RestoreConflict, StudyExists, Unavailable, shown
 from adabkb_service.operations.access import audit
 from adabkb_service.operations.data import export
 from adabkb_service.operations.data.importing import import_study
@@ -158,7 +158,7 @@ def restore(
 
     Raises:
         DeletionNotFound: the trash has no study with this id, or no deletion of it with this number.
-        StudyExists: a study with this id exists.
+        RestoreConflict: a study with this id exists.
         QuotaExceeded: the caller's quota of studies or storage is used up.
         Contention: another request is creating, deleting or restoring this study.
     """
@@ -187,7 +187,11 @@ def restore(
         if key is not None:
             idempotency.add(connection, [key_row(key, study_id, Outcome(lifecycle.full_view(restored)), now)])
 
-    restored = import_study(service.database, _lines(packed), finish)
+    try:
+        restored = import_study(service.database, _lines(packed), finish)
+    except StudyExists as error:
+        detail = f"There is another study {shown(study_id)} now, so deletion {row.id} cannot be restored."
+        raise RestoreConflict(detail) from error
     service.forget(study_id)
     return Outcome(restored)
 

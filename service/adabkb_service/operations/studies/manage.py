@@ -153,7 +153,10 @@ def _check_no_trash(connection: Connection, study_id: str, user: str) -> None:
 def _check_reached(study_id: str, caller: Caller) -> None:
     if not caller.reaches(study_id):
         allowed = ", ".join(caller.studies or ())
-        raise Forbidden(f"The token only allows studies with these ids: {allowed}; {study_id!r} is not among them.")
+        raise Forbidden(
+            f"The token only allows studies with these ids: {allowed}; {study_id!r} is not among them. Give the new "
+            "study such an id."
+        )
 
 
 def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:

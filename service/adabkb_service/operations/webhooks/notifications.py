@@ -33,12 +33,10 @@ KINDS: Mapping[EventKind, Notification] = {
 
 
 def notification_of(event: EventRow) -> Notification | None:
-    """Return the notification that an event causes; None for renewed leases, results without a trial, and pauses that a
-    user requested."""
-    is_notified = {"leased": not event.payload.get("renewed"), "paused": bool(event.payload.get("reason"))}
-    if event.kind == "observed" and event.trial is None:
-        return None
-    return KINDS.get(event.kind) if is_notified.get(event.kind, True) else None
+    """Return the notification that an event causes; None for results without a trial, and pauses that a user requested.
+    A heartbeat that renews an expired lease causes one, since the trial is no longer overdue."""
+    is_left_out = {"observed": event.trial is None, "paused": not event.payload.get("reason")}
+    return None if is_left_out.get(event.kind) else KINDS.get(event.kind)
 
 
 def message(study: StudyRow, event: EventRow, trial: TrialRow | None, notification: Notification) -> Message:
