@@ -203,6 +203,8 @@ _REMEDIES = {
     "observation_not_found": "study.observations() lists the existing observations.",
     "study_exists": "client.study(id) opens the existing study, and study.update(parameters=...) edits its space. A "
     "different definition needs another id.",
+    "restore_conflict": "Delete the present study first: client.delete_study(id). Then restore the other one by its "
+    "number in client.trash().",
     "id_taken": "Give another id, such as one that begins with the name of your group.",
     "result_conflict": "study.correct(seq, value) replaces a stored value, and study.retry(trial) issues a failed "
     "trial again.",

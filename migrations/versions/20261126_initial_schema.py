@@ -63,6 +63,7 @@ def upgrade() -> None:
         sa.Column("title", sa.String(length=200)),
         sa.Column("description", sa.Text()),
         sa.Column("own_failures", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("last_file", sa.Integer(), server_default="0", nullable=False),
         sa.ForeignKeyConstraint(["id"], ["containers.id"], name=op.f("fk_studies_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_studies")),
     )
@@ -304,6 +305,7 @@ def upgrade() -> None:
         sa.Column("bytes", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["container"], ["containers.id"], name=op.f("fk_trash_container")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_trash")),
+        sqlite_autoincrement=True,
     )
     op.create_index(op.f("ix_trash_container"), "trash", ["container"])
     op.create_index(op.f("ix_trash_deleted_at"), "trash", ["deleted_at"])
@@ -329,6 +331,7 @@ def upgrade() -> None:
         sa.Column("detail", sa.JSON(), nullable=False),
         sa.Column("count", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_audit")),
+        sqlite_autoincrement=True,
     )
     op.create_index(op.f("ix_audit_at"), "audit", ["at"])
     is_postgresql = op.get_bind().dialect.name == "postgresql"

@@ -22,6 +22,7 @@ AdaBKBError
 │   └── IdempotencyKeyReused
 ├── Conflict                  the request is valid, but the state of the study forbids it
 │   ├── StudyExists
+│   ├── RestoreConflict
 │   ├── IdTaken
 │   ├── TokenExists
 │   ├── WebhookExists
@@ -301,6 +302,10 @@ class IdempotencyKeyReused(Invalid):
 
 class Conflict(AdaBKBError):
     """The state of the study forbids the request."""
+
+
+class RestoreConflict(Conflict):
+    """A deleted study cannot be restored, because another study has its id."""
 
 
 class StudyExists(Conflict):

@@ -197,6 +197,8 @@ def _row_of(connection: Connection, token: str | None) -> TokenRow:
     """
     if token is None:
         raise Unauthorized("The request has no token.", "missing")
+    if not token:
+        raise Unauthorized("The header must be Authorization: Bearer adabkb_..., with the word Bearer.", "unknown")
     token_id = id_of(token)
     row = None if token_id is None else tokens.find(connection, token_id)
     if row is None or not is_same(row.digest, token):
@@ -220,6 +222,10 @@ def _unknown() -> Unauthorized:
     return Unauthorized("There is no such token.", "unknown")
 
 
+def _shown(time: datetime) -> str:
+    return f"{time:%Y-%m-%dT%H:%M:%SZ}"
+
+
 def _valid_caller(row: TokenRow, now: datetime) -> Caller:
     """Return the caller with a token; without quotas.
 
@@ -228,10 +234,10 @@ def _valid_caller(row: TokenRow, now: datetime) -> Caller:
     """
     if row.revoked_at is not None:
         ended = "Your session was ended" if row.is_session else "The token was revoked"
-        raise Unauthorized(f"{ended} at {row.revoked_at.isoformat(timespec='seconds')}.", "revoked")
+        raise Unauthorized(f"{ended} at {_shown(row.revoked_at)}.", "revoked")
     if row.expires_at is not None and row.expires_at <= now:
         expired = "Your session expired" if row.is_session else "The token expired"
-        raise Unauthorized(f"{expired} at {row.expires_at.isoformat(timespec='seconds')}.", "expired")
+        raise Unauthorized(f"{expired} at {_shown(row.expires_at)}.", "expired")
     studies = None if row.studies is None else tuple(row.studies)
     scope = max(row.scopes, key=SCOPES.__getitem__)
     return Caller(row.user, scope, studies, row.id, is_link=row.link is not None)

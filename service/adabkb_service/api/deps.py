@@ -1,4 +1,4 @@
-"""Dependencies of the endpoints: the service, the idempotency key, the page of a list, and the revisions in If-Match.
+"""Dependencies of the endpoints: the service, the idempotency key and the page of a list.
 
 All of them are coroutines, because FastAPI would run other functions on a thread.
 """
@@ -19,8 +19,10 @@ from fastapi import Depends, Header, Path, Query, Request, Response
 from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.meter import Spend
 from adabkb_service.api.body import LARGE_BODY_BYTES, StrictRequest
+from adabkb_service.api.conditional import etag_of
 from adabkb_service.api.fair_queue import run_serialized
 from adabkb_service.api.prefix import own_path
+from adabkb_service.contract import answers as views
 from adabkb_service.contract.access import USER
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, STUDY_ID
 from adabkb_service.contract.requests import IDEMPOTENCY_KEY
@@ -49,7 +51,7 @@ async def _service(request: Request) -> Service:
 ServiceDep = Annotated[Service, Depends(_service)]
 
 
-Parts = tuple[str, str, Any]
+Parts = tuple[str, str, str, Any]
 
 
 async def _key(
@@ -67,7 +69,8 @@ async def _key(
     if idempotency_key is None:
         return None
     raw = await request.body()
-    parts: Parts = request.method, own_path(request.scope), await request.parsed() if raw else None
+    query = request.scope["query_string"].decode("latin-1")
+    parts: Parts = request.method, own_path(request.scope), query, await request.parsed() if raw else None
     caller: Caller = request.scope["state"].get("caller", ANYBODY)
     fingerprint = (
         _fingerprint(parts)
@@ -78,7 +81,8 @@ async def _key(
 
 
 def _fingerprint(parts: Parts) -> str:
-    """Return a hash of a request's method, path and body, independent of the order of names and of white space."""
+    """Return a hash of a request's method, path, query and body. The order of names and white space in the body do not
+    matter."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -108,14 +112,10 @@ def _trials(view: Any) -> int | list[int] | None:
     return None if trial is None else trial.number
 
 
-def reply(outcome: Outcome[Any], *, etag: int | None = None) -> Response:
-    """Return an outcome as a response.
-
-    Args:
-        outcome: the outcome of a request.
-        etag: the study's revision in the answer.
-    """
-    headers = {} if etag is None else {"ETag": f'"{etag}"'}
+def reply(outcome: Outcome[Any]) -> Response:
+    """Return an outcome as a response. That of a study has the ETag of a GET with the same content."""
+    is_study = isinstance(outcome.view, views.Study)
+    headers = {"ETag": f'"{etag_of(outcome.view, outcome.json)}"'} if is_study else {}
     if outcome.replayed:
         headers["Idempotent-Replayed"] = "true"
     status = 201 if outcome.created else 200
@@ -222,20 +222,3 @@ def _not_a_cursor() -> Invalid:
             )
         ]
     )
-
-
-async def _revisions(
-    if_match: Annotated[
-        str | None,
-        Header(alias="If-Match", description="ETag of the study; the request is refused if the study has changed"),
-    ] = None,
-) -> frozenset[int] | None:
-    if if_match is None or if_match.strip() == "*":
-        return None
-    if '"' not in if_match:
-        detail = 'must be an ETag of the study with its quotation marks, such as "12"'
-        raise Invalid([FieldError("header:If-Match", detail, "invalid_etag")])
-    return frozenset(int(tag) for tag in re.findall(r'"(\d{1,15})(?:\.[0-9a-f]+)?"', if_match))
-
-
-RevisionsDep = Annotated[frozenset[int] | None, Depends(_revisions)]

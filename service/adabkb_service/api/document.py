@@ -12,7 +12,9 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from adabkb_service.api.admission import SCHEME
+from adabkb_service.api.document_headers import describe_headers
 from adabkb_service.api.problems import Problem, responses
+from adabkb_service.contract.webhooks import Message
 
 REFERENCE = "#/components/schemas/{model}"
 JSON = "application/json"
@@ -22,6 +24,25 @@ BEARER = {
     "description": "A token from `adabkb token create`. A server on loopback needs no token until the first "
     "one is created.",
 }
+MESSAGE: dict[str, Any] = {
+    "operationId": "receiveMessage",
+    "tags": ["webhooks"],
+    "description": "What the server sends to the URL of a webhook. It is signed according to Standard Webhooks 1.0.",
+    "parameters": [
+        {"name": name, "in": "header", "required": True, "description": description, "schema": {"type": "string"}}
+        for name, description in (
+            ("Webhook-Id", "id of the message, the same in each attempt to deliver it"),
+            ("Webhook-Timestamp", "time of sending, in seconds since 1970"),
+            ("Webhook-Signature", "v1 and the HMAC-SHA256 of id, time and body with the webhook's secret, in base64"),
+        )
+    ],
+    "requestBody": {
+        "required": True,
+        "content": {JSON: {"schema": {"$ref": REFERENCE.format(model="Message")}}},
+    },
+    "responses": {"2XX": {"description": "Received. After any other response, the server sends the message again."}},
+}
+"""The request to a webhook."""
 
 
 def document(app: FastAPI, root_path: str) -> dict[str, Any]:
@@ -39,16 +60,20 @@ def document(app: FastAPI, root_path: str) -> dict[str, Any]:
         schemas.pop("ValidationError", None)
         schemas["Problem"] = Problem.model_json_schema(ref_template=REFERENCE, mode="serialization")
         schemas["FieldError"] = schemas["Problem"].pop("$defs")["FieldError"]
+        schemas["Message"] = Message.model_json_schema(ref_template=REFERENCE, mode="serialization")
+        del schemas["Message"]["$defs"]  # those of the answers with a trial
         for schema in schemas.values():
             del schema["title"]  # some generators name types after the title, which requests and answers share
             for field in schema.get("properties", {}).values():
                 field.pop("title", None)
                 _describe_default(field)
         openapi["components"]["securitySchemes"] = {SCHEME: BEARER}
+        openapi["webhooks"] = {"message": {"post": MESSAGE}}
         for operation in _operations(openapi):
             _add_examples(operation)
             if "security" in operation:
                 operation["responses"] |= {str(status): answer for status, answer in responses(401, 403, 429).items()}
+            describe_headers(operation)
         app.openapi_schema = openapi
     return app.openapi_schema
 

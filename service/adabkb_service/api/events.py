@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -40,6 +41,8 @@ PING_SECONDS = 15.0
 READMIT_SECONDS = 0.5
 """Seconds between checks that the caller may still read."""
 STREAM = "text/event-stream"
+JSON = "application/json"
+_QUALITY = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?")
 BOM = "\ufeff"
 MARKDOWN = "text/markdown"
 
@@ -59,10 +62,12 @@ def list_events(
     caller: CallerDep,
     last_event_id: Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=2**31 - 1)] = None,
 ) -> Response:
-    """The events of the log in order; with ``Accept: text/event-stream``, as a stream that continues with new
-    events."""
+    """The events of the log in order; with ``Accept: text/event-stream``, as a stream that continues with new events,
+    whatever the limit. If the log has no event Last-Event-ID, the stream begins with the first event."""
     after = page.after if last_event_id is None else last_event_id
-    if STREAM in request.headers.get("accept", ""):
+    if last_event_id and not read.list_events(service, study_id, last_event_id - 1, 1).items:
+        after = 0  # it is an id of a deleted study whose id is used again, or of a database before its restoration
+    if _prefers_stream(request.headers.get("accept", "")):
         concurrency: Concurrency = request.app.state.concurrency
         concurrency.check(STREAMS, caller)
         first = _page(service, study_id, after, page.limit)
@@ -70,6 +75,17 @@ def list_events(
         return StreamingResponse(stream, media_type=STREAM, headers={"Cache-Control": "no-store"})
     found = read.list_events(service, study_id, after, page.limit)
     return rendered(Page(items=found.items, next_cursor=encoded_number(found.after)))
+
+
+def _prefers_stream(accept: str) -> bool:
+    """Return whether a client accepts a stream, and does not prefer JSON."""
+    weights = {STREAM: 0.0, JSON: 0.0}
+    for part in accept.lower().split(","):
+        kind, *parameters = map(str.strip, part.split(";"))
+        if kind in weights:
+            quality = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+            weights[kind] = float(quality) if _QUALITY.fullmatch(quality) else 1.0
+    return weights[STREAM] > 0 and weights[STREAM] >= weights[JSON]
 
 
 class _Page(NamedTuple):

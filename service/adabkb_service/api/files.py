@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query, Request, Response
+from starlette.exceptions import HTTPException
 
 from adabkb_service.access.caller import Caller
 from adabkb_service.api.admission import CallerDep, needs
@@ -22,6 +23,9 @@ from adabkb_service.storage.files import Holder
 
 router = APIRouter(prefix="/v1/studies/{study_id}", route_class=StrictRoute)
 OF_TRIAL, OF_RESULT = "/trials/{number}/files", "/observations/{seq}/files"
+
+FORMS = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
+"""Types of bodies in which a program may have wrapped the file. The second is also what curl sends by default."""
 
 BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 SAFE = {
@@ -40,13 +44,16 @@ Shown = Annotated[
 ADDED: dict[str, Any] = {
     "status_code": 201,
     "response_model": File,
-    "responses": {200: {"model": File, "description": "The file was there already"}, **responses(404, 413, 422)},
+    "responses": {200: {"model": File, "description": "The file was there already"}, **responses(404, 413, 415, 422)},
     "openapi_extra": {"requestBody": {"required": True, "content": {files.UNKNOWN_TYPE: BINARY}}},
 }
 LISTED: dict[str, Any] = {"response_model": Page[File], "responses": responses(404, 422)}
 SENT: dict[str, Any] = {
     "response_class": Response,
-    "responses": {200: {"content": {files.UNKNOWN_TYPE: BINARY}, "description": "The content"}, **responses(404, 422)},
+    "responses": {
+        200: {"content": dict.fromkeys((files.UNKNOWN_TYPE, *files.IMAGES), BINARY), "description": "The content"},
+        **responses(404, 422),
+    },
 }
 REMOVED: dict[str, Any] = {"status_code": 204, "response_model": None, "responses": responses(404, 422)}
 
@@ -71,8 +78,8 @@ def list_files(study_id: StudyId, number: Number, service: ServiceDep, page: Pag
 @router.get(OF_TRIAL + "/{file}", operation_id="readFile", tags=["trials"], **SENT)
 @needs("read")
 def read_file(study_id: StudyId, number: Number, file: Number, service: ServiceDep, shown: Shown = False) -> Response:
-    """The content of a file, for a download. The type is application/octet-stream, except for images that a page may
-    show."""
+    """The content of a file, for a download. The type is application/octet-stream, except for images with ?shown=true,
+    which a page may show."""
     return _send(service, study_id, Holder(trial=number), file, is_shown=shown)
 
 
@@ -118,7 +125,14 @@ def delete_result_file(study_id: StudyId, seq: Number, file: Number, service: Se
 async def _add(
     request: Request, service: Service, caller: Caller, study_id: str, holder: Holder, name: str
 ) -> Response:
-    content, kind = await request.body(), request.headers.get("content-type", files.UNKNOWN_TYPE)
+    kind = request.headers.get("content-type", files.UNKNOWN_TYPE)
+    if (form := kind.partition(";")[0].strip().lower()) in FORMS:
+        raise HTTPException(
+            415,
+            f"Send the content of the file itself as the body, with its type in Content-Type, not {form}: curl "
+            "--data-binary @photo.jpg -H 'Content-Type: image/jpeg' '.../files?name=photo.jpg'",
+        )
+    content = await request.body()
     limits: files.Limits = request.app.state.file_limits
     found, is_new = await run_sync(files.add, service, caller, limits, study_id, holder, name, kind, content)
     return Response(found.model_dump_json(), 201 if is_new else 200, media_type="application/json")
@@ -132,6 +146,7 @@ def _list(service: Service, study_id: str, holder: Holder, page: PageRequest) ->
 def _send(service: Service, study_id: str, holder: Holder, file: int, *, is_shown: bool) -> Response:
     found, content = files.read(service, study_id, holder, file)
     kind = files.image_type(content)
-    how = "inline" if is_shown and kind is not None else "attachment"
-    disposition = {"Content-Disposition": f"{how}; filename*=UTF-8''{quote(found.name, safe='')}"}
-    return Response(content, media_type=kind or files.UNKNOWN_TYPE, headers={**SAFE, **disposition})
+    is_inline = is_shown and kind is not None
+    how = "inline" if is_inline else "attachment"
+    named = {"Content-Disposition": f"{how}; filename*=UTF-8''{quote(found.name, safe='')}"}
+    return Response(content, media_type=kind if is_inline else files.UNKNOWN_TYPE, headers={**SAFE, **named})

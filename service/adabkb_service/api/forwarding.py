@@ -38,7 +38,7 @@ from adabkb_service.telemetry.logs import FACTS, note
 logger = logging.getLogger(__name__)
 
 KEY = b"idempotency-key"
-HEADERS = frozenset({b"content-type", KEY, b"prefer", b"if-match", b"if-none-match"})
+HEADERS = frozenset({b"content-type", KEY, b"prefer", b"if-match", b"if-none-match", b"content-encoding"})
 """Headers of an admitted request on which its answer may depend."""
 
 FORWARDED_BYTES = 2**18

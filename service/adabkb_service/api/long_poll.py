@@ -31,7 +31,10 @@ Ask = Callable[[], Awaitable[Outcome[Suggested]]]
 async def _wait(
     prefer: Annotated[
         str | None,
-        Header(description=f"wait=SECONDS, up to {MAX_SECONDS}: how long to wait if there is no trial at once"),
+        Header(
+            alias="Prefer",
+            description=f"wait=SECONDS, up to {MAX_SECONDS}: how long to wait if there is no trial at once",
+        ),
     ] = None,
 ) -> int:
     """Return the seconds to wait. A preference that cannot be honored is ignored, as RFC 7240 requires; the response

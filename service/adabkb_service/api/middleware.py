@@ -47,7 +47,10 @@ class RequestMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message).update({"X-Request-ID": request_id, "X-Content-Type-Options": "nosniff"})
+                headers = MutableHeaders(scope=message)
+                headers.update({"X-Request-ID": request_id, "X-Content-Type-Options": "nosniff"})
+                if headers.get("Content-Encoding") == "gzip" and headers.get("ETag", "").startswith('"'):
+                    headers["ETag"] = f"W/{headers['ETag']}"  # a strong tag is of the bytes (RFC 9110, 8.8.1)
             await send(message)
 
         try:

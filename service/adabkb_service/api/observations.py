@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Query, Response
 
 from adabkb_service.api.admission import CallerDep, SpendDep, by_follower_once, needs
 from adabkb_service.api.body import StrictRoute
+from adabkb_service.api.conditional import RevisionsDep
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, encoded_number, perform, reply
 from adabkb_service.api.model_reads import rendered
 from adabkb_service.api.problems import describe, responses
@@ -82,10 +83,16 @@ def list_observations(study_id: StudyId, service: ServiceDep, page: PageDep) -> 
 @needs("work")
 @by_follower_once
 async def correct_observation(
-    study_id: StudyId, seq: Number, body: CorrectionBody, service: ServiceDep, key: KeyDep, caller: CallerDep
+    study_id: StudyId,
+    seq: Number,
+    body: CorrectionBody,
+    service: ServiceDep,
+    revisions: RevisionsDep,
+    key: KeyDep,
+    caller: CallerDep,
 ) -> Response:
     """Correct a result, exclude it or include it again. This is an event in the log, and the model is rebuilt."""
-    request = correct(study_id, seq, body.changes(), body.reason, key, body.was)
+    request = correct(study_id, seq, body.changes(), body.reason, key, body.was, revisions)
     return reply(await perform(service, request, user=caller.user))
 
 
@@ -93,7 +100,7 @@ async def correct_observation(
     "/observations/{seq}",
     operation_id="excludeObservation",
     response_model=views.Corrected,
-    responses=responses(404, 422),
+    responses=responses(404, 412, 422),
 )
 @needs("work")
 @by_follower_once
@@ -101,10 +108,11 @@ async def exclude_observation(
     study_id: StudyId,
     seq: Number,
     service: ServiceDep,
+    revisions: RevisionsDep,
     key: KeyDep,
     caller: CallerDep,
     reason: Annotated[str | None, Query(max_length=1000, description="reason, for the log")] = None,
 ) -> Response:
     """Exclude a result. It stays in the log, but the model no longer uses it."""
-    request = correct(study_id, seq, {"excluded": True}, reason, key)
+    request = correct(study_id, seq, {"excluded": True}, reason, key, revisions=revisions)
     return reply(await perform(service, request, user=caller.user))

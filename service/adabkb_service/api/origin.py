@@ -32,7 +32,16 @@ CORS_REQUEST_HEADERS = (
     "X-Request-ID",
 )
 """Headers that pages of the configured origins may send."""
-CORS_RESPONSE_HEADERS = ("ETag", "Idempotent-Replayed", "Preference-Applied", "Retry-After", "X-Request-ID")
+CORS_RESPONSE_HEADERS = (
+    "Content-Disposition",
+    "ETag",
+    "Idempotent-Replayed",
+    "Preference-Applied",
+    "RateLimit",
+    "RateLimit-Policy",
+    "Retry-After",
+    "X-Request-ID",
+)
 """Headers of a response that pages of the configured origins can read."""
 OWN_SITE = (b"same-origin", b"none")
 """Values of Sec-Fetch-Site for the server's own pages, and for an address that a user typed or bookmarked."""

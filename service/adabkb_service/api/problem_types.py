@@ -110,6 +110,14 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         remedy="Give another id, or the same definition to continue the existing study. PATCH /v1/studies/... "
         "changes its limits, stop, tags and parameters; the rest of a definition cannot change.",
     ),
+    errors.RestoreConflict: ProblemType(
+        409,
+        "restore_conflict",
+        "Another study has the id",
+        remedy="A deleted study is restored under its own id. Move the present study to the trash with DELETE "
+        "/v1/studies/..., then restore the other one by its number in GET /v1/trash: POST .../restore with "
+        '{"deletion": 3}.',
+    ),
     errors.IdTaken: ProblemType(
         409,
         "id_taken",
@@ -174,8 +182,9 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         412,
         "precondition_failed",
         "The study, trial or result has changed",
-        remedy="GET it, decide again, and send the ETag of that response in If-Match, or the present values in was. "
-        "Without both, the request is performed whatever has changed.",
+        remedy="GET it, decide again, and send the present values in was, or the present ETag in If-Match: that of the "
+        "trial for a trial, that of the study for a study or a result. Without both, the request is performed whatever "
+        "has changed.",
     ),
     errors.IdempotencyKeyReused: ProblemType(
         422,
@@ -219,9 +228,10 @@ HTTP: dict[int, ProblemType] = {
         413,
         "body_too_large",
         "The body is too large",
-        remedy="Send less at once, for example results in several batches, or raise the server's setting body_limit.",
+        remedy="Send less at once, for example results in several batches, or raise the server's setting body_limit "
+        "and, for files, also file_limit.",
     ),
-    415: ProblemType(415, "unsupported_media_type", "The body is not application/json"),
+    415: ProblemType(415, "unsupported_media_type", "The server does not read such bodies"),
     500: ProblemType(500, "internal", "Internal error"),
 }
 

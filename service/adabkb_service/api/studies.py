@@ -11,11 +11,10 @@ from fastapi import APIRouter, Body, Query, Request, Response
 
 from adabkb_service.api.admission import CallerDep, SpendDep, by_follower, by_follower_once, needs
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
+from adabkb_service.api.conditional import UNCHANGED, KnownDep, RevisionsDep, conditional_study
 from adabkb_service.api.deps import (
     KeyDep,
     PageDep,
-    RevisionsDep,
     ServiceDep,
     StudyId,
     encoded_time,
@@ -57,7 +56,7 @@ async def create_study(
     200."""
     create = partial(manage.create, service, body, key, caller)
     outcome = await (run_serialized(request, create) if body.constraints else run_sync(create))
-    return reply(outcome, etag=outcome.view.revision)
+    return reply(outcome)
 
 
 @router.get("", operation_id="listStudies", response_model=Page[views.Study], responses=responses(422))
@@ -87,9 +86,9 @@ def list_studies(
 @needs("read")
 @by_follower
 async def get_study(study_id: StudyId, service: ServiceDep, known: KnownDep) -> Response:
-    """A study. Its ETag begins with its revision, the only part that If-Match compares."""
+    """A study. If-Match compares its ETag only as far as the revision."""
     outcome = await perform(service, manage.get(study_id))
-    return conditional(outcome.json, known, outcome.view.revision)
+    return conditional_study(outcome.view, outcome.json, known)
 
 
 @router.patch(
@@ -113,7 +112,7 @@ async def change_study(
     outcome = await perform(
         service, manage.change(study_id, body.changes(), revisions, key, body.was), spend, caller.user
     )
-    return reply(outcome, etag=outcome.view.revision)
+    return reply(outcome)
 
 
 @router.delete(

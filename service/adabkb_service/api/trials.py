@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Query, Response
 
 from adabkb_service.api.admission import CallerDep, SpendDep, by_follower, by_follower_once, needs
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.conditional import UNCHANGED, KnownDep, conditional
+from adabkb_service.api.conditional import UNCHANGED, KnownDep, TrialTagsDep, conditional
 from adabkb_service.api.deps import KeyDep, Number, PageDep, ServiceDep, StudyId, encoded_number, named, perform, reply
 from adabkb_service.api.model_reads import ReadingDep, rendered
 from adabkb_service.api.problems import responses
@@ -88,7 +88,7 @@ def list_trials(
     """The trials of a study, ordered by number."""
     wanted = [named("attribute", each, "host:n1") for each in attribute or ()]
     found = read.list_trials(service, study_id, state=state, attributes=wanted, after=page.after, limit=page.limit)
-    return conditional(Page(items=found.items, next_cursor=encoded_number(found.after)), known)
+    return conditional(Page(items=found.items, next_cursor=encoded_number(found.after)), known, is_weak=True)
 
 
 @router.get("/{number}", operation_id="getTrial", response_model=views.Trial, responses=UNCHANGED | responses(404, 422))
@@ -115,10 +115,17 @@ async def explain_trial(study_id: StudyId, number: Number, reading: ReadingDep) 
 @needs("work")
 @by_follower_once
 async def annotate_trial(
-    study_id: StudyId, number: Number, body: AnnotationBody, service: ServiceDep, key: KeyDep, caller: CallerDep
+    study_id: StudyId,
+    number: Number,
+    body: AnnotationBody,
+    service: ServiceDep,
+    tags: TrialTagsDep,
+    key: KeyDep,
+    caller: CallerDep,
 ) -> Response:
     """Set, change or remove attributes of a trial, in any state; the model ignores them."""
-    return reply(await perform(service, annotate(study_id, number, body.attributes, key, body.was), user=caller.user))
+    request = annotate(study_id, number, body.attributes, key, body.was, tags)
+    return reply(await perform(service, request, user=caller.user))
 
 
 @router.post(

@@ -26,6 +26,8 @@ REMEDIES = {
     "trial_not_found": "List them: adabkb trial list STUDY",
     "observation_not_found": "List them: adabkb result list STUDY",
     "study_exists": "Give another id, or change the settings of the existing study: adabkb study update STUDY",
+    "restore_conflict": "Delete the present study first: adabkb study delete STUDY. Then restore the other one by its "
+    "number in adabkb trash list",
     "id_taken": "Give another id, such as one that begins with the name of your group",
     "result_conflict": "Replace a stored value: adabkb result correct STUDY OBSERVATION VALUE. Retry a failed trial: "
     "adabkb trial retry STUDY TRIAL",

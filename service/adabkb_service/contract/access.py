@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import re
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field, StringConstraints
+from pydantic import AwareDatetime, BeforeValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.answers import Answer
 from adabkb_service.contract.error_limits import LIMIT_ERRORS
@@ -26,9 +28,25 @@ Patterns = Annotated[
     ),
     LIMIT_ERRORS,
 ]
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+
+
+def _utc(given: object) -> datetime:
+    """Return a time in UTC. Texts must be as in RFC 3339: other numbers and texts could mean several times."""
+    try:
+        time = given if isinstance(given, datetime) else None
+        if isinstance(given, str) and _TIME.fullmatch(given):
+            time = datetime.fromisoformat(given.upper())
+        if time is not None and time.tzinfo is not None:
+            return time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise PydanticCustomError("invalid_time", "must be a time with its offset, such as 2030-12-01T00:00:00Z")
+
+
 Until = Annotated[
-    Annotated[AwareDatetime, Field(strict=False)] | None,
-    Field(description="time of expiry, with a time zone; by default never"),
+    Annotated[AwareDatetime, BeforeValidator(_utc)] | None,
+    Field(description="time of expiry, with its offset, such as 2030-12-01T00:00:00Z; by default never"),
 ]
 
 

@@ -98,6 +98,28 @@ def with_few_unknown(
     raise ValidationError.from_exception_data("unknown", lines)
 
 
+def check_names(given: Iterable[str], known: Collection[str]) -> None:
+    """Check that an object has only known names.
+
+    Raises:
+        ValidationError: it has others; see ``with_few_unknown``.
+    """
+    strange = [name for name in given if name not in known]
+    lines: list[InitErrorDetails] = [
+        {
+            "type": PydanticCustomError("extra_forbidden", "is unknown", {"known": tuple(known)}),
+            "loc": (name,),
+            "input": None,
+        }
+        for name in strange[: MAX_ERRORS + 1]
+    ]
+    if len(strange) > MAX_ERRORS:
+        more = PydanticCustomError(MORE, "there are {count} more", {"count": len(strange) - MAX_ERRORS})
+        lines[-1] = {"type": more, "loc": (), "input": None}
+    if lines:
+        raise ValidationError.from_exception_data("unknown", lines)
+
+
 def _details(error: ValidationError) -> list[ErrorDetails]:
     return error.errors(include_url=False, include_input=False)
 

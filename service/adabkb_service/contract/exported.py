@@ -24,6 +24,13 @@ FORMAT = 1
 """Version of the format. An import accepts only this one."""
 
 
+class StudyLine(views.Study):
+    """The study, with what its answer does not contain."""
+
+    last_file: int
+    """The largest number that a file of the study has had."""
+
+
 class ModelLine(BaseModel):
     """The stored part of the model, except its cells and its dictionary."""
 
@@ -138,6 +145,12 @@ class _Figures(_Finite):
     outliers: list[Count] = []
 
 
+class SoundStudyLine(StudyLine):
+    """A study whose files can be numbered further."""
+
+    last_file: Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+
 class SoundTrialLine(views.Trial):
     """A trial whose lease has a valid length."""
 
@@ -237,7 +250,7 @@ class SoundDictionaryLine(DictionaryLine):
 
 
 LINES: dict[str, type[BaseModel]] = {
-    "study": views.Study,
+    "study": SoundStudyLine,
     "trial": SoundTrialLine,
     "observation": views.Observation,
     "report": ReportLine,

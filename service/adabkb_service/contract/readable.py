@@ -56,6 +56,17 @@ def check_readable(fields: Mapping[str, Any], before: Mapping[str, Any] | None =
         raise Invalid(field_errors, len(found) - len(field_errors))
 
 
+def readable_line(text: str) -> str:
+    """Return a short text unchanged.
+
+    Raises:
+        PydanticCustomError: it has such a character.
+    """
+    if sentence := _error(text):
+        raise PydanticCustomError(CODE, "{sentence}", {"sentence": sentence})
+    return text
+
+
 def _in(value: Any, path: tuple[str | int, ...]) -> Iterator[Unreadable]:
     """Yield the texts in a value, and the names in it, that have a refused character."""
     if isinstance(value, str) and (path[0], *path[2:]) in TABLES:

@@ -14,6 +14,7 @@ from pydantic import (
     Field,
     Tag,
     ValidationInfo,
+    field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -25,7 +26,7 @@ from adabkb_service.contract.budget import Budget
 from adabkb_service.contract.catalogue import TableChange
 from adabkb_service.contract.constraints import MAX_CONSTRAINTS, ConstraintText
 from adabkb_service.contract.early_stopping import EarlyStopping
-from adabkb_service.contract.error_limits import LIMIT_ERRORS
+from adabkb_service.contract.error_limits import LIMIT_ERRORS, check_names
 from adabkb_service.contract.metrics import MAX_METRICS, OutcomeConstraint
 from adabkb_service.contract.mixtures import MAX_MIXTURES, Mixture
 from adabkb_service.contract.parameters import (
@@ -49,6 +50,7 @@ from adabkb_service.contract.parameters import (
 from adabkb_service.contract.plates import MAX_NUMBER
 from adabkb_service.contract.prior import Beliefs
 from adabkb_service.contract.quantities import Quantities
+from adabkb_service.contract.readable import readable_line
 from adabkb_service.contract.sparse import NotNull
 from adabkb_service.contract.stop import Stop
 
@@ -144,6 +146,17 @@ Was = Annotated[
 ]
 NOT_FIELDS = frozenset({"reason", "was"})
 """What a request to change something has besides the changed fields."""
+WITHOUT_FORMER = frozenset({"catalogues", "defaults"})
+"""Changes of a study that have no former value."""
+
+
+def _of_known_fields(cls: type[BaseModel], was: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Refuse names that are not those of changeable fields: they would not protect the fields that were meant."""
+    known = [name for name in cls.model_fields if name not in NOT_FIELDS | WITHOUT_FORMER]
+    check_names(was or (), known)
+    return was
+
+
 FINAL = ("id", "direction", "objectives", "metrics", "algorithm", "seed", "transfer_from", "cost", "plates")
 """The fields of a definition that cannot be changed."""
 
@@ -221,6 +234,8 @@ class PatchStudyBody(Changes):
     ] = None
     was: Was = None
 
+    _check_was = field_validator("was")(_of_known_fields)
+
     def changes(self) -> dict[str, Any]:
         """Return the given fields with their new values, which are null or empty for removed settings."""
         return {
@@ -238,7 +253,7 @@ class SuggestBody(Body):
         Field(ge=1, le=MAX_TRIALS, description="number of trials; by default 1 or, with plate, all of the plate"),
         Whole,
     ] = 1
-    worker: Text | None = None
+    worker: Annotated[Text, AfterValidator(readable_line)] | None = None
     lease_seconds: LeaseSeconds | None = None
     fixed: Annotated[
         Point | None, Field(description="values of parameters to fix, by name; the server chooses the others")
@@ -451,6 +466,8 @@ class AnnotationBody(Body):
     ] = Field(default_factory=dict)
     was: Was = None
 
+    _check_was = field_validator("was")(_of_known_fields)
+
 
 class CorrectionBody(Changes):
     """A correction of an observation. Absent fields keep their values."""
@@ -477,6 +494,8 @@ class CorrectionBody(Changes):
     ] = None
     reason: Annotated[Text | None, Field(description="reason, for the log")] = None
     was: Was = None
+
+    _check_was = field_validator("was")(_of_known_fields)
 
     def changes(self) -> dict[str, Any]:
         """Return the given fields of the observation with their new values, which may be null."""

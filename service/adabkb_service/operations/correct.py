@@ -13,7 +13,7 @@ from adabkb_service.contract.metrics import metrics_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.errors import FieldError, Invalid
-from adabkb_service.operations.former import check_former
+from adabkb_service.operations.former import check_former, check_revision
 from adabkb_service.storage.event_payloads import Changed
 from adabkb_service.storage.rows import ObservationRow
 from adabkb_service.study import lifecycle, render
@@ -30,6 +30,7 @@ def correct(
     reason: str | None = None,
     key: Key | None = None,
     was: Mapping[str, Any] | None = None,
+    revisions: frozenset[str] | None = None,
 ) -> Request[Corrected]:
     """Return a request to change the values of an observation, to exclude or include it, or to annotate it.
 
@@ -41,17 +42,17 @@ def correct(
         reason: the reason, which the log keeps.
         key: the idempotency key of the request.
         was: former values of fields of the observation.
+        revisions: the tags of the study's revisions at which the change is allowed; None for any.
 
     Raises:
         StudyNotFound, ObservationNotFound: the study or the observation does not exist.
-        PreconditionFailed: a field has another value than in ``was``.
+        PreconditionFailed: the study has another revision, or a field has another value than in ``was``.
         Invalid: the study does not have such a metric, a number is far beyond its natural bounds, or the attributes
             are too many, too large, or those of a trial.
     """
     affects_model = bool(changes.keys() - {"attributes"})
-    return Request(
-        study_id, Corrected, partial(_correct, seq, changes, reason, was), key, invalidates_decisions=affects_model
-    )
+    perform = partial(_correct, seq, changes, reason, was, revisions)
+    return Request(study_id, Corrected, perform, key, invalidates_decisions=affects_model)
 
 
 def _correct(
@@ -59,10 +60,12 @@ def _correct(
     changes: dict[str, Any],
     reason: str | None,
     former: Mapping[str, Any] | None,
+    revisions: frozenset[str] | None,
     draft: Draft,
     _: Points,
 ) -> Outcome[Corrected]:
     was = draft.observation(seq)
+    check_revision(draft.study, revisions)
     check_former(f"Result {seq}", _view(draft, seq), former)
     if "attributes" in changes:
         annotate_result(draft, was, changes["attributes"])

@@ -82,14 +82,14 @@ def add(
             for row in existing:
                 if (row.name, row.digest) == (name, digest):
                     return _view(row), False
-            last, size = files.total(connection, study_id)
-            _check_room(len(existing), size + len(content), limits)
+            _check_room(len(existing), files.total(connection, study_id) + len(content), limits)
             check_more_bytes(connection, caller.user, caller.quotas, len(content))
-            if not studies.commit_if_unchanged(connection, study):  # so that a study cannot be deleted meanwhile
+            number = study.last_file + 1
+            if not studies.commit_if_unchanged(connection, study, last_file=number):
                 raise Contention(f"Study {study_id!r} changed meanwhile; try again.")
             now = service.clock()
             row = FileRow(
-                study_id, last + 1, holder.trial, holder.observation, name, kind, len(content), digest, caller.user, now
+                study_id, number, holder.trial, holder.observation, name, kind, len(content), digest, caller.user, now
             )
             files.add(connection, row, content)
             return _view(row), True

@@ -1,4 +1,5 @@
-"""The precondition of a change: the fields still have the values that the caller has seen."""
+"""The preconditions of a change: the study is still at the revision, and the fields still have the values, that the
+caller has seen."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from adabkb_service.contract.entity_tags import revision_tag
 from adabkb_service.errors import FieldError, PreconditionFailed, json_pointer, shortened
+from adabkb_service.storage.rows import StudyRow
 
 MERGED = frozenset({"metrics", "std_errors", "attributes"})
 """Fields of which a request changes only the entries that it contains."""
@@ -36,6 +39,18 @@ def check_former(what: str, view: BaseModel, was: Mapping[str, Any] | None) -> N
     ]
     if errors:
         raise PreconditionFailed(f"{what} has changed: {errors[0].pointer} {errors[0].detail}.", errors)
+
+
+def check_revision(study: StudyRow, revisions: frozenset[str] | None) -> None:
+    """Check that a study is at one of these revisions, given by their tags; None allows any.
+
+    Raises:
+        PreconditionFailed: the study is at another revision, or is another study with the same id.
+    """
+    if revisions is not None and revision_tag(study.created_at, study.seed, study.study_seq) not in revisions:
+        raise PreconditionFailed(
+            f"Study {study.id!r} has changed: its ETag is not the one in If-Match. It is at revision {study.study_seq}."
+        )
 
 
 def _changes(now: Mapping[str, Any], was: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:

@@ -8,6 +8,7 @@ from functools import partial
 from adabkb_service.contract.answers import TrialAnswer
 from adabkb_service.contract.requests import HeartbeatBody, ReleaseBody, RetryBody, WithdrawBody
 from adabkb_service.errors import LeaseLost, StudyComplete, TrialFinished, shown
+from adabkb_service.operations.attempts import known_attempt
 from adabkb_service.storage.event_payloads import Released
 from adabkb_service.storage.rows import FINISHED, TrialRow
 from adabkb_service.study import leases, lifecycle, render
@@ -172,8 +173,10 @@ def check_current(trial: TrialRow, attempt: int | None) -> None:
     """Check that an attempt is the current attempt of a trial; None is allowed.
 
     Raises:
-        LeaseLost: the attempt is not the current one.
+        LeaseLost: a later attempt has begun.
+        Invalid: the trial has had no such attempt.
     """
+    known_attempt(trial, attempt)
     if attempt is not None and attempt != trial.attempt:
         raise LeaseLost(
             f"Trial {trial.number} has been issued again (attempt {trial.attempt}), so attempt {attempt} has lost its "

@@ -17,8 +17,9 @@ from adabkb_service.contract.requests import (
     TrialValueBody,
 )
 from adabkb_service.contract.stored import definition_of, is_edited
-from adabkb_service.errors import FieldError, Invalid, LeaseLost, ResultConflict, TrialFinished, shortened, shown
+from adabkb_service.errors import LeaseLost, ResultConflict, TrialFinished, shortened, shown
 from adabkb_service.operations.assumed import with_assumed
+from adabkb_service.operations.attempts import known_attempt
 from adabkb_service.operations.correct import annotate_result, record_change
 from adabkb_service.operations.queue import add_trial
 from adabkb_service.storage import events
@@ -80,7 +81,7 @@ def _record_own_value(draft: Draft, result: PointValueBody) -> RecordedResult:
 
 def _record_value(draft: Draft, result: TrialValueBody) -> RecordedResult:
     trial = draft.trial(result.trial)
-    attempt = _attempt(trial, result.attempt)
+    attempt = known_attempt(trial, result.attempt)
     earlier = _earlier(draft, trial, attempt, is_given=result.attempt is not None)
     if earlier is None or not _lacks_numbers(draft, earlier):
         _check_not_stopped(trial)
@@ -112,8 +113,9 @@ def _record_value(draft: Draft, result: TrialValueBody) -> RecordedResult:
         record_change(draft, earlier, _added_columns(earlier, result, metrics))
         return RecordedResult(draft.trial(trial.number), draft.observation(earlier.seq))
     if trial.state == "failed" and trial.failed_attempt == attempt:
+        because = f" ({shortened(trial.reason, 100)})" if trial.reason else ""
         raise ResultConflict(
-            f"Attempt {attempt} of trial {trial.number} was reported as failed ({shortened(trial.reason or '', 100)}); "
+            f"Attempt {attempt} of trial {trial.number} was reported as failed{because}; "
             f"it cannot have {_with_error(result)} too."
         )
     is_late = trial.state not in ("active", "queued") or attempt != trial.attempt
@@ -181,7 +183,7 @@ def measured_cost(draft: Draft, seconds: float | None) -> float | None:
 
 def _record_failure(draft: Draft, failure: TrialFailureBody) -> RecordedResult:
     trial = draft.trial(failure.trial)
-    attempt = _attempt(trial, failure.attempt)
+    attempt = known_attempt(trial, failure.attempt)
     _check_not_stopped(trial)
     if trial.state == "failed":
         return RecordedResult(trial, None, "repeated")
@@ -210,17 +212,6 @@ def _record_own_failure(draft: Draft, failure: PointFailureBody) -> RecordedResu
     trial = add_trial(draft, point, is_own=True)
     draft.record("failed", {"attempt": trial.attempt, "reason": failure.reason}, trial.number)
     return RecordedResult(draft.trial(trial.number), None)
-
-
-def _attempt(trial: TrialRow, attempt: int | None) -> int:
-    if attempt is None:
-        return trial.attempt
-    if not min(trial.attempt, 1) <= attempt <= trial.attempt:
-        least = min(trial.attempt, 1)
-        allowed = f"{least}" if least == trial.attempt else f"from {least} to {trial.attempt}"
-        detail = f"must be {allowed} for trial {trial.number}; leave it out for the current attempt"
-        raise Invalid([FieldError("/attempt", detail, "unknown_attempt")])
-    return attempt
 
 
 def _check_not_stopped(trial: TrialRow) -> None:

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from sqlalchemy import Connection, func, insert, inspect, select
+from sqlalchemy import Connection, Table, func, insert, inspect, select, text
 
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import audit, cells, metadata, servers, trash
@@ -14,6 +14,8 @@ from adabkb_service.storage.tables import audit, cells, metadata, servers, trash
 COPIED = [table for table in metadata.sorted_tables if table is not servers]
 NUMBERED = (cells, trash, audit)
 """Tables whose ids the database assigns."""
+NEVER_REUSED = (trash, audit)
+"""Those of them whose ids users see, so that the id of a deleted row is never used again."""
 ROWS = 1000
 """The number of rows that are read and written at a time."""
 
@@ -37,8 +39,10 @@ def copy(source: Database, target: Database) -> dict[str, int]:
                 for part in found.mappings().partitions():
                     new.execute(insert(table), [dict(row) for row in part])
                     copied[table.name] += len(part)
-        if not target.is_sqlite:
-            _continue_numbering(new)
+        for table in NUMBERED:
+            last = max(_largest(new, table), _last(old, table) if table in NEVER_REUSED else 0)
+            if last and (table in NEVER_REUSED or not target.is_sqlite):
+                _continue_numbering(new, table, last)
     return copied
 
 
@@ -60,8 +64,26 @@ def row_counts(database: Database) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _continue_numbering(connection: Connection) -> None:
-    """Let PostgreSQL's sequences continue after the largest copied numbers. SQLite does so by itself."""
-    for table in NUMBERED:
-        largest = select(func.max(table.c.id)).scalar_subquery()
-        connection.execute(select(func.setval(func.pg_get_serial_sequence(table.name, "id"), largest)))
+def _largest(connection: Connection, table: Table) -> int:
+    """Return the largest id in a table; 0 without rows."""
+    return int(connection.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one())
+
+
+def _last(connection: Connection, table: Table) -> int:
+    """Return the last id that the database has assigned, even if its row is deleted; 0 if it has assigned none."""
+    statement = (
+        "SELECT seq FROM sqlite_sequence WHERE name = :table"
+        if connection.dialect.name == "sqlite"
+        else "SELECT pg_sequence_last_value(pg_get_serial_sequence(:table, 'id')::regclass)"
+    )
+    return connection.execute(text(statement), {"table": table.name}).scalar() or 0
+
+
+def _continue_numbering(connection: Connection, table: Table, last: int) -> None:
+    """Let the next id that the database assigns be larger than ``last``."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(select(func.setval(func.pg_get_serial_sequence(table.name, "id"), last)))
+        return
+    values = {"table": table.name, "last": last}
+    connection.execute(text("DELETE FROM sqlite_sequence WHERE name = :table"), values)
+    connection.execute(text("INSERT INTO sqlite_sequence (name, seq) VALUES (:table, :last)"), values)

@@ -84,11 +84,10 @@ def remove(connection: Connection, study_id: str, number: int) -> None:
     connection.execute(delete(files).where(_this(study_id, number)))
 
 
-def total(connection: Connection, study_id: str) -> tuple[int, int]:
-    """Return the largest number of a study's files (0 without files), and their total size in bytes."""
-    last, size = func.coalesce(func.max(files.c.number), 0), func.coalesce(func.sum(files.c.size), 0)
-    number, all_bytes = connection.execute(select(last, size).where(files.c.study_id == study_id)).one()
-    return int(number), int(all_bytes)
+def total(connection: Connection, study_id: str) -> int:
+    """Return the total size of a study's files in bytes."""
+    size = func.coalesce(func.sum(files.c.size), 0)
+    return int(connection.execute(select(size).where(files.c.study_id == study_id)).scalar_one())
 
 
 def _held_by(holder: Holder) -> list[ColumnElement[bool]]:

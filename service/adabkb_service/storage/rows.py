@@ -105,6 +105,7 @@ class StudyRow:
     title: str | None
     description: str | None
     own_failures: int
+    last_file: int
 
     @classmethod
     def new(cls, study_id: str, definition: dict[str, Any], seed: int, now: datetime, **limits: Any) -> StudyRow:
@@ -135,6 +136,7 @@ class StudyRow:
             cost_spent=0.0,
             plate=None,
             own_failures=0,
+            last_file=0,
             **no_trials,
             **limits,
         )

@@ -68,7 +68,8 @@ def _count(name: str) -> Column[int]:
 
 
 def _number(name: str) -> Column[int]:
-    """A number that increases in order of creation."""
+    """A number that increases in order of creation. On SQLite, a table with numbers that users see also needs
+    ``sqlite_autoincrement``; without it, the number of the last row is used again after its deletion."""
     return Column(name, BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
 
 
@@ -140,6 +141,7 @@ studies = Table(
     Column("title", String(200)),
     Column("description", Text),
     _count("own_failures"),  # failures reported without a trial; they do not count towards the budget
+    _count("last_file"),  # largest number that a file has had, so that no number is used again after a deletion
     Index(None, "created_at", "id"),
 )
 
@@ -253,7 +255,7 @@ idempotency_keys = Table(
     Column("scope", String(100), primary_key=True),  # the study; "" for the creation of a study
     Column("key", String(255), primary_key=True),
     Column("study_id", String(100), ForeignKey("containers.id", ondelete="CASCADE"), nullable=False),
-    Column("fingerprint", String(64), nullable=False),  # hash of method, path and body
+    Column("fingerprint", String(64), nullable=False),  # hash of method, path, query and body
     Column("answer", JSON, nullable=False),
     Column("created_at", UtcDateTime, nullable=False, index=True),
     Index(None, "study_id", "scope", "key"),
@@ -363,6 +365,7 @@ trash = Table(
     Column("deleted_at", UtcDateTime, nullable=False, index=True),
     Column("container", String(100), ForeignKey("containers.id"), nullable=False, index=True),  # for its content
     Column("bytes", BigInteger, nullable=False),  # size of its content
+    sqlite_autoincrement=True,
 )
 
 # The export of each deleted study, compressed by gzip and divided into parts.
@@ -386,6 +389,7 @@ audit = Table(
     Column("address", String(100), nullable=False),
     Column("detail", JSON, nullable=False),
     Column("count", Integer, nullable=False),  # occurrences since the last such row
+    sqlite_autoincrement=True,
 )
 
 servers = Table(

@@ -36,7 +36,7 @@ class Key:
     """Id of the study, whose deletion also deletes the key. "" for the creation of a study."""
     key: str
     fingerprint: str
-    """Hash of method, path and body."""
+    """Hash of method, path, query and body."""
     user: str | None = None
     """The user who sent the request; each user has separate keys. None if authentication is disabled."""
 

@@ -52,6 +52,34 @@ def test_token_works_from_its_creation_until_it_is_revoked(guarded: Guarded, adm
     assert admin.delete("/v1/tokens/ffffffffffff").status_code == 404
 
 
+@pytest.mark.parametrize("time", [1896069851, "1896069851", True, "2030-01-31", "2030-01-31T00:00:00", "soon", {}])
+def test_expiry_must_be_a_time_with_its_offset(admin: httpx.Client, time: object) -> None:
+    """A number could be seconds or milliseconds."""
+    refused = admin.post("/v1/tokens", json={"name": "x", "scopes": ["read"], "expires_at": time})
+    error = {
+        "pointer": "/expires_at",
+        "detail": "must be a time with its offset, such as 2030-12-01T00:00:00Z",
+        "code": "invalid_time",
+    }
+    assert (refused.status_code, refused.json()["errors"]) == (422, [error])
+
+
+def test_expiry_is_stored_and_answered_in_utc(admin: httpx.Client) -> None:
+    body = {"name": "zone", "scopes": ["read"], "expires_at": "2127-12-01T00:00:00.5+02:00"}
+    made = admin.post("/v1/tokens", json=body).json()
+    assert made["expires_at"] == "2127-11-30T22:00:00.500000Z"
+    (listed,) = [each for each in admin.get("/v1/tokens").json()["items"] if each["id"] == made["id"]]
+    assert listed["expires_at"] == made["expires_at"]
+    noted = [each for each in admin.get("/v1/audit").json()["items"] if each["subject"] == made["id"]]
+    assert [each["detail"]["expires_at"] for each in noted] == [made["expires_at"]]
+
+
+@pytest.mark.parametrize("header", ["adabkb_x", "Token adabkb_x", "Basic YTpi"])
+def test_other_schemes_of_authorization_are_named(guarded: Guarded, header: str) -> None:
+    refused = httpx.get(f"{guarded.address}/v1/studies", headers={"Authorization": header})
+    assert (refused.status_code, "Authorization: Bearer" in refused.json()["detail"]) == (401, True)
+
+
 def test_past_expiry_and_restricted_admin_tokens_are_rejected(admin: httpx.Client) -> None:
     body = {"name": "x", "scopes": ["admin"]}
     for more, pointer in (

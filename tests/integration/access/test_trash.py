@@ -81,10 +81,40 @@ def test_id_can_be_reused_and_deletions_of_one_id_are_distinct(ann: httpx.Client
         assert ann.delete("/v1/studies/again").status_code == 204
     last, first = (each["deletion"] for each in ann.get("/v1/trash").json()["items"] if each["study"] == "again")
     assert ann.post("/v1/studies/again/restore", json={"deletion": first}).json()["seed"] == 1
-    assert ann.post("/v1/studies/again/restore").json()["code"] == "study_exists"
+    assert ann.post("/v1/studies/again/restore").json()["code"] == "restore_conflict"
     ann.delete("/v1/studies/again", params={"purge": "true"})
     assert ann.post("/v1/studies/again/restore").json()["seed"] == 2
     assert ann.delete(f"/v1/trash/{last}").status_code == 404
+
+
+def test_number_of_a_deletion_is_never_used_again(ann: httpx.Client) -> None:
+    """A repeated purge must not purge another study."""
+    numbers = []
+    for study in ("first", "second", "third"):
+        ann.post("/v1/studies", json={**DEFINITION, "id": study})
+        ann.delete(f"/v1/studies/{study}")
+        (number,) = [each["deletion"] for each in ann.get("/v1/trash").json()["items"] if each["study"] == study]
+        numbers.append(number)
+        if study == "first":
+            assert ann.post("/v1/studies/first/restore").status_code == 200
+        else:
+            assert ann.delete(f"/v1/trash/{number}").status_code == 204
+    assert numbers == sorted(set(numbers))
+    assert ann.delete(f"/v1/trash/{numbers[0]}").json()["code"] == "deletion_not_found"
+
+
+def test_study_whose_id_is_used_again_can_be_restored_as_the_refusal_says(ann: httpx.Client) -> None:
+    for title in ("old", "new"):
+        ann.post("/v1/studies", json={**DEFINITION, "id": "twice", "title": title})
+        if title == "old":
+            ann.delete("/v1/studies/twice")
+    refused = ann.post("/v1/studies/twice/restore").json()
+    assert (refused["status"], refused["code"]) == (409, "restore_conflict")
+    assert "another study 'twice'" in refused["detail"]
+    assert "GET /v1/trash" in refused["remedy"]
+    ann.delete("/v1/studies/twice")
+    old = min(each["deletion"] for each in ann.get("/v1/trash").json()["items"] if each["study"] == "twice")
+    assert ann.post("/v1/studies/twice/restore", json={"deletion": old}).json()["title"] == "old"
 
 
 def test_id_in_the_trash_is_reserved_for_its_owner(guarded: Guarded, ann: httpx.Client) -> None:

@@ -495,3 +495,53 @@ def test_batch_accepts_valid_items_and_explains_the_others(api: httpx.Client, st
     assert answer["study"]["counts"]["observations"] == 1
     misspelt = api.post(f"{study}/observations", json={"items": [good, {"trial": 1, "val": 1}]})
     assert pointers(misspelt) == ["/items/1/val", "/items/1/value"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b'{"count": 1} 2', "There is text after its end: line 1 column 14"),
+        (b"{'count': 1}", "A name in double quotation marks is missing: line 1 column 2"),
+        (b'{"count": }', "A value is missing, or begins with a wrong character: line 1 column 11"),
+    ],
+)
+def test_text_that_is_not_json_is_refused_in_words_without_python(
+    api: httpx.Client, study: str, raw: bytes, words: str
+) -> None:
+    refused = api.post(f"{study}/suggest", content=raw, headers={"Content-Type": "application/json"})
+    assert (refused.status_code, words in refused.json()["detail"]) == (400, True), refused.text
+
+
+def test_byte_order_mark_is_ignored(api: httpx.Client, study: str) -> None:
+    """Clients on .NET send one."""
+    body = b'\xef\xbb\xbf{"count": 2}'
+    answer = api.post(f"{study}/suggest", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, len(answer.json()["trials"])) == (200, 2)
+
+
+def test_attempts_that_a_trial_has_not_had_are_refused(api: httpx.Client, study: str) -> None:
+    """They are mistakes of the client, not lost leases."""
+    api.post(f"{study}/suggest")
+    trial = f"{study}/trials/1"
+    for path, body in (
+        ("heartbeat", {}),
+        ("release", {}),
+        ("withdraw", {}),
+        ("reports", {"step": 1, "value": 1.0}),
+    ):
+        refused = api.post(f"{trial}/{path}", json={**body, "attempt": 2})
+        error = refused.json()["errors"][0]
+        assert (refused.status_code, error["pointer"], error["code"]) == (422, "/attempt", "unknown_attempt"), path
+    refused = api.get(f"{trial}/reports", params={"attempt": 2})
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "?attempt")
+    assert api.post(f"{trial}/heartbeat", json={"attempt": 1}).status_code == 200
+
+
+@pytest.mark.parametrize("worker", ["anna\nb", "a\u202eb", "a\x07"])
+def test_names_of_workers_are_readable(api: httpx.Client, study: str, worker: str) -> None:
+    """They are in tables and exports."""
+    refused = api.post(f"{study}/suggest", json={"worker": worker})
+    error = refused.json()["errors"][0]
+    assert (refused.status_code, error["pointer"], error["code"]) == (422, "/worker", "unreadable_text")
+    assert error["detail"].startswith("must not contain ")
+    assert api.post(f"{study}/suggest", json={"worker": "Müller"}).status_code == 200

@@ -65,6 +65,20 @@ def test_file_is_read_as_added_and_stored_once(api: httpx.Client, files: str) ->
     assert api.get(files).json()["items"] == [second]
 
 
+def test_number_of_a_deleted_file_is_never_used_again(api: httpx.Client, files: str) -> None:
+    """A repeated deletion must not delete another file. Files of all trials and results have one sequence of numbers,
+    which continues after the study was in the trash."""
+    add_file(api, files, "old.txt", b"old")
+    assert api.delete(f"{files}/1").status_code == 204
+    assert add_file(api, files, "new.txt", b"new")["number"] == 2
+    assert api.delete(f"{files}/1").json()["code"] == "file_not_found"
+    assert api.delete(f"{files}/2").status_code == 204
+    study = study_of(files)
+    assert api.delete(study).status_code == 204
+    assert api.post(f"{study}/restore").status_code == 200
+    assert add_file(api, files, "new.txt", b"new")["number"] == 3
+
+
 @pytest.mark.parametrize(
     ("content", "kind", "shown"),
     [
@@ -89,7 +103,9 @@ def test_only_images_are_shown_inline_and_no_content_is_executable(
     assert answer.headers["content-disposition"].startswith("inline" if shown else "attachment")
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert "sandbox" in answer.headers["content-security-policy"]
-    assert api.get(f"{files}/1").headers["content-disposition"].startswith("attachment")
+    download = api.get(f"{files}/1")
+    assert download.headers["content-disposition"].startswith("attachment")
+    assert download.headers["content-type"] == "application/octet-stream"
 
 
 @pytest.mark.parametrize(
@@ -99,6 +115,23 @@ def test_invalid_file_names_are_rejected(api: httpx.Client, files: str, name: st
     answer = api.post(files, params={"name": name}, content=b"1")
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "?name"), answer.text
     assert api.get(files).json()["items"] == []
+
+
+def test_forms_are_refused_instead_of_stored(api: httpx.Client, files: str) -> None:
+    """A form wraps the file in other bytes. curl sends the type of a form by default."""
+    form = api.post(files, params={"name": "photo.png"}, files={"file": ("photo.png", PNG, "image/png")})
+    assert form.status_code == 415
+    detail = add_file(api, files, "photo.png", PNG, "application/x-www-form-urlencoded", 415)["detail"]
+    assert "curl --data-binary @photo.jpg -H 'Content-Type: image/jpeg'" in detail
+    packed = api.post(files, params={"name": "a"}, content=PNG, headers={"Content-Encoding": "gzip"})
+    assert packed.status_code == 415
+    assert api.get(files).json()["items"] == []
+
+
+def test_name_that_is_not_utf_8_is_refused(api: httpx.Client, files: str) -> None:
+    answer = api.post(f"{files}?name=%FF.png", content=PNG)
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "?name")
+    assert api.post(f"{files}?name=%EF%BF%BD.png", content=PNG).status_code == 201, "U+FFFD itself is a character"
 
 
 def test_sizes_of_single_files_and_of_a_study_are_limited(database_url: str) -> None:

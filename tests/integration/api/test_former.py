@@ -90,3 +90,25 @@ def test_a_setting_that_is_off_counts_as_absent(api: httpx.Client, study: str) -
     assert changed(api, study, {"robust": True, "was": {"robust": None}}) == []
     assert changed(api, study, {"noise_std": 0, "was": {"noise_std": None}}) == []
     assert changed(api, study, {"noise_std": None, "was": {"noise_std": False}}) == ["/noise_std"]
+
+
+@pytest.mark.parametrize(
+    ("path", "change"),
+    [("", {"title": "t"}), ("/observations/1", {"value": 2}), ("/trials/1", {"attributes": {"note": "n"}})],
+)
+@pytest.mark.usefixtures("result")
+def test_unknown_names_in_former_values_are_refused(
+    api: httpx.Client, study: str, path: str, change: dict[str, Any]
+) -> None:
+    """A misspelled name would protect nothing: a null would always be its value."""
+    (name,) = change
+    refused = api.patch(f"{study}{path}", json={**change, "was": {f"{name}z": None, "reason": None}})
+    assert refused.status_code == 422
+    assert pointers(refused) == [f"/was/{name}z", "/was/reason"]
+    first = refused.json()["errors"][0]
+    assert (first["detail"], first["code"]) == (f"is an unknown field; did you mean {name}?", "extra_forbidden")
+    many = api.patch(f"{study}{path}", json={"was": {f"z{number}": None for number in range(150)}})
+    assert (many.status_code, len(many.json()["errors"])) == (422, 100)
+    assert "50 more not listed" in many.json()["detail"]
+    unchanged = api.get(study).json()
+    assert (unchanged["title"], unchanged["best"]["value"]) == (None, 1.5)

@@ -67,6 +67,20 @@ def test_key_reused_with_other_fixed_values_is_rejected(api: httpx.Client, study
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
 
 
+def test_query_belongs_to_the_request_of_a_key(api: httpx.Client, study: str) -> None:
+    """And the order of names in the body does not."""
+    key = {"Idempotency-Key": "k-1"}
+    own = {"parameters": {"x": 0, "n": 1}, "value": 1}
+    assert api.post(f"{study}/observe", json=own, headers=key).status_code == 200
+    again = api.post(f"{study}/observe", json=dict(reversed(own.items())), headers=key)
+    assert again.headers["idempotent-replayed"] == "true"
+    key, path = {"Idempotency-Key": "k-2"}, f"{study}/observations/1"
+    assert api.delete(path, params={"reason": "spilled"}, headers=key).status_code == 200
+    assert api.delete(path, params={"reason": "spilled"}, headers=key).headers["idempotent-replayed"] == "true"
+    other = api.delete(path, params={"reason": "too cold"}, headers=key)
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+
+
 def test_keys_of_a_deleted_study_are_deleted(api: httpx.Client) -> None:
     """A new study with the same id does not return responses of the deleted one."""
     key = {"Idempotency-Key": "k-1"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -22,6 +23,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from adabkb_service.contract.answers import Trial
+from adabkb_service.contract.webhooks import Message
 from tests.integration.api import examples
 from tests.integration.api.conftest import DEFINITION
 from tests.openapi import document
@@ -87,6 +90,61 @@ def test_references_resolve() -> None:
     references = [node["$ref"] for node in nodes(DOCUMENT) if isinstance(node.get("$ref"), str)]
     assert references
     assert all(reference.rpartition("/")[2] in schemas for reference in references)
+
+
+def headers_of(operation: str, status: str) -> set[str]:
+    """The documented headers of a response."""
+    (found,) = [
+        each for methods in DOCUMENT["paths"].values() for each in methods.values() if each["operationId"] == operation
+    ]
+    return set(found["responses"][status]["headers"])
+
+
+def test_headers_of_responses_are_documented(api: httpx.Client, study: str) -> None:
+    """Generated clients cannot read others. The server sends no header that the document lacks, except those of HTTP
+    itself and those that protect browsers."""
+    key = {"Idempotency-Key": "k"}
+    suggested = [api.post(f"{study}/suggest", headers={**key, "Prefer": "wait=1"}) for _ in range(2)]
+    api.post(f"{study}/trials/1/files", params={"name": "a"}, content=b"1")
+    answers = [
+        *(("suggest", answer) for answer in suggested),
+        ("getStudy", api.get(study)),
+        ("changeStudy", api.patch(study, json={"budget": 9})),
+        ("getTrial", api.get(f"{study}/trials/1")),
+        ("listTrials", api.get(f"{study}/trials")),
+        ("listTrials", api.get(f"{study}/trials", headers={"If-None-Match": "*"})),
+        ("readFile", api.get(f"{study}/trials/1/files/1")),
+        ("createStudy", api.post("/v1/studies", json={**DEFINITION, "id": "t"})),
+        ("observe", api.post(f"{study}/observe", content=b"", headers={"Content-Encoding": "br"})),
+    ]
+    others = {"content-type", "content-length", "date", "server", "cache-control", "vary", "x-content-type-options"}
+    others |= {"content-security-policy", "cross-origin-resource-policy", "content-encoding"}
+    sent = set()
+    for name, answer in answers:
+        found = set(answer.headers) - others
+        assert found <= {each.lower() for each in headers_of(name, str(answer.status_code))}, (name, answer.headers)
+        sent |= found
+    expected = {"etag", "idempotent-replayed", "preference-applied", "content-disposition", "accept-encoding"}
+    assert sent >= expected
+    assert headers_of("suggest", "429") >= {"Retry-After", "RateLimit", "RateLimit-Policy"}
+    assert "Retry-After" in headers_of("suggest", "503")
+    assert "WWW-Authenticate" in headers_of("suggest", "401")
+
+
+def test_messages_of_webhooks_are_documented() -> None:
+    message = DOCUMENT["webhooks"]["message"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    schema = {**message, "components": DOCUMENT["components"]}
+    trial = json.loads(examples.FILE.read_text())["getTrial"]["answer"]
+    sent = Message(
+        notification="trial.done",
+        study="s",
+        seq=3,
+        at=datetime.now(UTC),
+        text="done",
+        trial=Trial.model_validate(trial),
+    )
+    jsonschema_rs.Draft202012Validator(schema).validate(sent.model_dump(mode="json"))
+    assert not jsonschema_rs.Draft202012Validator(schema).is_valid({"notification": "trial.done"})
 
 
 def test_numeric_bounds_use_json_schema_keywords() -> None:

@@ -117,6 +117,27 @@ def test_events_are_streamed_as_they_happen(api: httpx.Client, study: str) -> No
         assert list(itertools.islice(lines, 2)) == ["id: 3", "event: observed"]
 
 
+def test_stream_begins_at_the_start_if_the_log_has_no_such_event(api: httpx.Client, study: str) -> None:
+    """The id is that of an event of a deleted study with the same id."""
+    with api.stream("GET", f"{study}/events", headers={"accept": "text/event-stream", "last-event-id": "99"}) as stream:
+        lines = (line for line in stream.iter_lines() if line.startswith("id:"))
+        assert next(lines) == "id: 1"
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("application/json, text/event-stream;q=0.1", "application/json"),
+        ("application/json, text/event-stream;q=0", "application/json"),
+        ("application/json, text/event-stream", "text/event-stream"),
+        ("text/event-stream, */*;q=0.5", "text/event-stream"),
+    ],
+)
+def test_client_that_prefers_json_gets_no_stream(api: httpx.Client, study: str, accept: str, kind: str) -> None:
+    with api.stream("GET", f"{study}/events", headers={"accept": accept}) as answer:
+        assert answer.headers["content-type"].startswith(kind)
+
+
 def test_stream_of_a_deleted_study_ends(api: httpx.Client, study: str) -> None:
     with api.stream("GET", f"{study}/events", headers={"accept": "text/event-stream"}) as stream:
         lines = stream.iter_lines()

@@ -101,6 +101,20 @@ def test_overdue_trials_and_automatic_pauses_are_sent(database_url: str) -> None
         )
 
 
+def test_renewal_of_an_expired_lease_is_sent(database_url: str) -> None:
+    """Otherwise, the receiver would show the trial as overdue until its end."""
+    with server(database_url) as api, receiving() as receiver:
+        path = study(api)
+        add_webhook(api, receiver, "trial.overdue", "trial.reserved")
+        api.post(f"{path}/suggest", json={"worker": "anna", "lease_seconds": 0.5})
+        wait_for(lambda: len(receiver.accepted) > 1)
+        assert api.post(f"{path}/trials/1/heartbeat", json={"lease_seconds": 600}).status_code == 200
+        wait_for(lambda: len(receiver.accepted) > 2)
+        kinds = ["trial.reserved", "trial.overdue", "trial.reserved"]
+        assert received_events(receiver) == [(kind, 1) for kind in kinds]
+        assert receiver.accepted[2]["text"].startswith("Trial 1 of study s is reserved by anna until ")
+
+
 def test_no_message_is_lost_while_the_receiver_fails_and_the_server_stops(database_url: str) -> None:
     with receiving(statuses=[500] * 3) as receiver:
         with server(database_url) as api:

@@ -81,8 +81,8 @@ def test_texts_are_stored_shown_and_exported_unchanged(attacked: tuple[httpx.Cli
         point = {name: choice, **dict.fromkeys(NAMES[1:], True)}
         queued = client.post("/v1/studies/s/trials", json={"parameters": point})
         assert queued.status_code == 201, queued.text
-        (trial,) = client.post("/v1/studies/s/suggest", json={"worker": text[:200]}).json()["trials"]
-        assert (trial["parameters"], trial["worker"]) == (point, text[:200])
+        (trial,) = client.post("/v1/studies/s/suggest", json={"worker": choice[:200]}).json()["trials"]
+        assert (trial["parameters"], trial["worker"]) == (point, choice[:200])
         noted = client.patch(f"/v1/studies/s/trials/{trial['number']}", json={"attributes": {"note": text}})
         assert noted.status_code == 200
         found = client.get("/v1/studies/s/trials", params={"attribute": f"note:{text}"}).json()["items"]

@@ -513,13 +513,13 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
             (("trial", "remove-file", "all", "1", "1"), None),
             (("result", "add-file", "all", "2", __file__), None),
             (("result", "files", "all", "2"), None),
-            (("result", "read-file", "all", "2", "1"), None),
-            (("result", "remove-file", "all", "2", "1"), None),
+            (("result", "read-file", "all", "2", "2"), None),
+            (("result", "remove-file", "all", "2", "2"), None),
             (("study", "delete", "all", "--yes"), None),
             (("trash", "restore", "all"), None),
             (("study", "delete", "all", "--yes"), None),
             (("trash", "list"), None),
-            (("trash", "purge", "1", "--yes"), None),
+            (("trash", "purge", "2", "--yes"), None),
             (("access", "whoami"), None),
         ]:
             adabkb(*arguments, "--url", through.url, stdin=stdin)

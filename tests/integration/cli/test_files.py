@@ -75,8 +75,8 @@ def test_the_same_works_for_a_result_without_a_trial(
     photo, copy = tmp_path / "photo.jpg", tmp_path / "copy.jpg"
     photo.write_bytes(b"\xff\xd8\xff")
     assert adabkb("result", "files", study.id, "1") == "Result 1 has no files.\n"
-    assert adabkb("result", "add-file", study.id, "1", str(photo)) == "File 1 of result 1: photo.jpg, 3 bytes.\n"
+    assert adabkb("result", "add-file", study.id, "1", str(photo)) == "File 2 of result 1: photo.jpg, 3 bytes.\n"
     assert "photo.jpg" in adabkb("result", "files", study.id, "1")
-    adabkb("result", "read-file", study.id, "1", "1", "--output", str(copy))
+    adabkb("result", "read-file", study.id, "1", "2", "--output", str(copy))
     assert copy.read_bytes() == photo.read_bytes()
-    assert adabkb("result", "remove-file", study.id, "1", "1") == "File 1 of result 1 is deleted.\n"
+    assert adabkb("result", "remove-file", study.id, "1", "2") == "File 2 of result 1 is deleted.\n"

@@ -198,7 +198,7 @@ def change(
     running: Service,
     study_id: str,
     changes: dict[str, Any],
-    revisions: frozenset[int] | None = None,
+    revisions: frozenset[str] | None = None,
     key: Key | None = None,
 ) -> Outcome[Study]:
     return running.do(manage.change(study_id, changes, revisions, key))

@@ -126,7 +126,7 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
     def shown(kind: str, view: BaseModel) -> None:
         line(kind, **view.model_dump(mode="json"))
 
-    line("study", format=FORMAT, **lifecycle.full_view(study).model_dump(mode="json"))
+    line("study", format=FORMAT, **lifecycle.full_view(study).model_dump(mode="json"), last_file=study.last_file)
     for trial in _trials(connection, study):
         shown("trial", render.trial(trial, study))
     definition = definition_of(study.definition)

@@ -25,7 +25,7 @@ from sqlalchemy import Connection
 from adabkb_service.contract import answers as views
 from adabkb_service.contract import strict
 from adabkb_service.contract.budget import cost_budget_of
-from adabkb_service.contract.exported import FORMAT, LINES, FileLine, KeyLine, ModelLine
+from adabkb_service.contract.exported import FORMAT, LINES, FileLine, KeyLine, ModelLine, StudyLine
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.contract.stored import definition_of, edited, first_stored
 from adabkb_service.contract.study import CHANGEABLE
@@ -104,7 +104,7 @@ def _import(database: Database, lines: Iterable[str], also: Callable[[Connection
     trial_rows = _trials(logged, found["trial"])
     _check_results(logged, found["observation"])
     _check_reports(logged, found["report"])
-    _check_files(logged, found["file"])
+    _check_files(logged, found["file"], shown.last_file)
     _check_limits(logged, shown, found["study"][0].number)
     study = _study(shown, model, logged)
     _check_model(study, log, found)
@@ -205,7 +205,7 @@ def _parse(lines: Iterable[str]) -> Lines:
     return found
 
 
-def _study(shown: views.Study, model: ModelLine, logged: ReplayState) -> StudyRow:
+def _study(shown: StudyLine, model: ModelLine, logged: ReplayState) -> StudyRow:
     figures = dict(model.figures or {})  # with the fields of ``ModelStats``, which ``SoundModelLine`` checks
     checkpoint = figures.pop("learned", None)
     row = replace(
@@ -217,6 +217,7 @@ def _study(shown: views.Study, model: ModelLine, logged: ReplayState) -> StudyRo
         model_error=model.error,
         checkpoint=checkpoint,
         engine_revision=model.engine_revision,
+        last_file=shown.last_file,
     )
     return replace(row, state=lifecycle.status(row)[0])
 
@@ -271,9 +272,9 @@ def _check_reports(logged: ReplayState, shown: list[Line]) -> None:
             _refuse(at, f"the report of trial {row.trial} at step {row.step} differs from the log")
 
 
-def _check_files(logged: ReplayState, shown: list[Line]) -> None:
+def _check_files(logged: ReplayState, shown: list[Line], last: int) -> None:
     """Check that files belong to existing trials or to existing results without a trial, and that their numbers are
-    unique."""
+    unique and at most ``last``."""
     numbers = set[int]()
     for at, each in shown:
         if each.observation is None and each.trial not in logged.trials:
@@ -284,6 +285,8 @@ def _check_files(logged: ReplayState, shown: list[Line]) -> None:
                 _refuse(at, f"the file belongs to result {each.observation}, which is not a result without a trial")
         if each.number in numbers:
             _refuse(at, f"file {each.number} occurs twice")
+        if each.number > last:
+            _refuse(at, f"file {each.number} has a larger number than last_file of the study, {last}")
         numbers.add(each.number)
 
 

@@ -25,12 +25,12 @@ from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.quotas import check_new_study
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.access import Deletion
-from adabkb_service.errors import Busy, Contention, DeletionNotFound, Unavailable, shown
+from adabkb_service.errors import Busy, Contention, DeletionNotFound, RestoreConflict, StudyExists, Unavailable, shown
 from adabkb_service.operations.access import audit
 from adabkb_service.operations.data import export
 from adabkb_service.operations.data.importing import import_study
+from adabkb_service.operations.former import check_revision
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.studies import manage
 from adabkb_service.storage import containers, grants, idempotency, removal, studies, tokens, trash, webhooks
 from adabkb_service.storage.container_writer import container_writer
 from adabkb_service.storage.pace import FIRST_ROWS
@@ -51,7 +51,7 @@ REMOVAL_SECONDS = 2.0
 def delete(
     service: Service,
     study_id: str,
-    revisions: frozenset[int] | None = None,
+    revisions: frozenset[str] | None = None,
     caller: Caller = ANYBODY,
     *,
     purge: bool = False,
@@ -62,7 +62,7 @@ def delete(
     Args:
         service: the service.
         study_id: the study's id.
-        revisions: the revisions of the study at which the deletion is allowed; None for any.
+        revisions: the tags of the revisions of the study at which the deletion is allowed; None for any.
         caller: the user who deletes it.
         purge: delete permanently instead of moving to the trash.
 
@@ -81,13 +81,13 @@ def delete(
 
 
 def _delete(
-    service: Service, study_id: str, revisions: frozenset[int] | None, caller: Caller, purge: bool, writer: str
+    service: Service, study_id: str, revisions: frozenset[str] | None, caller: Caller, purge: bool, writer: str
 ) -> Place | None:
     """Delete a study and some of its rows. Return where to continue; None if no rows are left."""
     with TemporaryFile() as packed:
         with service.database.reading() as connection:
             study = studies.get(connection, study_id)
-            manage.check_revision(study, revisions)
+            check_revision(study, revisions)
             if not purge:
                 _pack(connection, study, packed)  # takes long, without blocking other writes
         if purge:
@@ -158,7 +158,7 @@ def restore(
 
     Raises:
         DeletionNotFound: the trash has no study with this id, or no deletion of it with this number.
-        StudyExists: a study with this id exists.
+        RestoreConflict: a study with this id exists.
         QuotaExceeded: the caller's quota of studies or storage is used up.
         Contention: another request is creating, deleting or restoring this study.
     """
@@ -187,7 +187,11 @@ def restore(
         if key is not None:
             idempotency.add(connection, [key_row(key, study_id, Outcome(lifecycle.full_view(restored)), now)])
 
-    restored = import_study(service.database, _lines(packed), finish)
+    try:
+        restored = import_study(service.database, _lines(packed), finish)
+    except StudyExists as error:
+        detail = f"There is another study {shown(study_id)} now, so deletion {row.id} cannot be restored."
+        raise RestoreConflict(detail) from error
     service.forget(study_id)
     return Outcome(restored)
 

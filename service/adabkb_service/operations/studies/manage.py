@@ -32,13 +32,12 @@ from adabkb_service.errors import (
     Forbidden,
     IdTaken,
     Invalid,
-    PreconditionFailed,
     StudyExists,
     json_pointer,
     shortened,
     shown,
 )
-from adabkb_service.operations.former import check_former
+from adabkb_service.operations.former import check_former, check_revision
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.edit import edit
 from adabkb_service.operations.studies.read import Page
@@ -155,7 +154,10 @@ def _check_no_trash(connection: Connection, study_id: str, user: str) -> None:
 def _check_id_allowed(study_id: str, caller: Caller) -> None:
     if not caller.reaches(study_id):
         allowed = ", ".join(caller.studies or ())
-        raise Forbidden(f"The token only allows studies with these ids: {allowed}; {study_id!r} is not among them.")
+        raise Forbidden(
+            f"The token only allows studies with these ids: {allowed}; {study_id!r} is not among them. Give the new "
+            "study such an id."
+        )
 
 
 def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
@@ -280,7 +282,7 @@ def readable(caller: Caller) -> list[ColumnElement[bool]]:
 def change(
     study_id: str,
     changes: dict[str, Any],
-    revisions: frozenset[int] | None = None,
+    revisions: frozenset[str] | None = None,
     key: Key | None = None,
     was: Mapping[str, Any] | None = None,
 ) -> Request[answers.Study]:
@@ -290,7 +292,7 @@ def change(
         study_id: the study's id.
         changes: new values of ``CHANGEABLE`` fields, of ``quantities``, of ``state`` ("paused" or "running"), and of
             the arguments of ``edit``.
-        revisions: the revisions at which the change is allowed; None for any.
+        revisions: the tags of the revisions at which the change is allowed; None for any.
         key: the idempotency key of the request.
         was: former values of fields of the study.
 
@@ -307,7 +309,7 @@ def change(
 
 def _change(
     changes: dict[str, Any],
-    revisions: frozenset[int] | None,
+    revisions: frozenset[str] | None,
     former: Mapping[str, Any] | None,
     draft: Draft,
     _: Points,
@@ -388,13 +390,3 @@ def _checked_quantities(study: StudyRow, quantities: dict[str, Any]) -> dict[str
     except PydanticCustomError as error:
         raise Invalid([FieldError("/quantities", error.message(), error.type)]) from error
     return quantities
-
-
-def check_revision(study: StudyRow, revisions: frozenset[int] | None) -> None:
-    """Check that a study is at one of these revisions; None allows any.
-
-    Raises:
-        PreconditionFailed: the study is at another revision.
-    """
-    if revisions is not None and study.study_seq not in revisions:
-        raise PreconditionFailed(f"Study {study.id!r} is at revision {study.study_seq}, not at the one in If-Match.")

@@ -11,6 +11,7 @@ from adabkb_service.contract import answers, history
 from adabkb_service.contract.attributes import as_text, sought
 from adabkb_service.contract.curves import CurvePoint
 from adabkb_service.contract.stored import definition_of
+from adabkb_service.operations.attempts import known_attempt
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import events, observations, reports, studies, trials
 from adabkb_service.storage.rows import TrialRow, TrialState
@@ -108,10 +109,11 @@ def list_reports(
 
     Raises:
         StudyNotFound, TrialNotFound: the study or the trial does not exist.
+        Invalid: the trial has had no such attempt.
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
-        wanted = trials.get(connection, study_id, number).attempt if attempt is None else attempt
+        wanted = known_attempt(trials.get(connection, study_id, number), attempt, "?attempt")
         found = reports.of_attempt(connection, study_id, number, wanted, first, limit)
     return [render.curve_point(row) for row in found]
 

@@ -33,11 +33,9 @@ KINDS: Mapping[EventKind, Notification] = {
 
 
 def notification_of(event: EventRow) -> Notification | None:
-    """Return the notification that an event causes; None for renewed leases, results without a trial, and pauses that a
-    user requested."""
+    """Return the notification that an event causes; None for results without a trial, and pauses that a user requested.
+    A heartbeat that renews an expired lease causes one, since the trial is no longer overdue."""
     match event.kind:
-        case "leased" if event.payload.get("renewed"):
-            return None
         case "paused" if not event.payload.get("reason"):
             return None
         case "observed" if event.trial is None:

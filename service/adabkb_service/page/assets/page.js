@@ -83,7 +83,8 @@ function guarded({ method, path, body: former, ...words }, answer) {
   const { state, ...changes } = /** @type {Record<string, unknown>} */ (former);
   const isResult = /\/observations\/\d+$/.test(path);
   /** @type {Record<string, any>} */
-  const was = valuesIn(answer.observation ?? answer.trial ?? answer, changes);
+  const { catalogues: _, ...compared } = changes; // rows that are added or withdrawn have no former value
+  const was = valuesIn(answer.observation ?? answer.trial ?? answer, compared);
   const why = isResult ? { reason: "Undo" } : {};
   return { method, path, body: { state, ...changes, was, ...why }, ...words }; // an undefined state is left out
 }

@@ -18,6 +18,7 @@ const REMEDIES = {
   quota_exceeded:
     "Results of trials are still accepted. Delete studies that you no longer need, or ask an administrator.",
   request_in_progress: "Load the page again in a moment to see the outcome.",
+  restore_conflict: "Delete the present study first.",
   study_complete: "To continue it, change its budget or rules on its page. You can still add results of your own.",
   study_exists: "Choose another ID.",
   study_not_found: "It may be in the trash.",

@@ -104,6 +104,20 @@ def test_new_deletions_come_after_copied_ones(database: Database, target: Databa
         assert [row.study_id for row in trash.page(connection, 0, 10)] == ["v", "u"]
 
 
+def test_numbers_of_deleted_rows_are_not_used_again_in_a_copy(database: Database, target: Database) -> None:
+    with database.writing() as connection:
+        for name in ("t", "u"):
+            add_to_trash(connection, deletion(name), b"")
+        (last, first) = trash.page(connection, 0, 10)
+        for row in (last, first):
+            trash.remove(connection, row)
+    copy(database, target)
+    with target.writing() as connection:
+        add_to_trash(connection, deletion("v"), b"")
+        (row,) = trash.page(connection, 0, 10)
+        assert row.id == (last.id or 0) + 1
+
+
 @pytest.mark.long
 def test_copy_in_several_steps_is_complete(database: Database, target: Database) -> None:
     with database.writing() as connection:
