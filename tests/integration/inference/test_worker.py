@@ -78,7 +78,9 @@ def test_long_question_about_an_unchanged_model_is_computed_once(running: Servic
 
     ours, theirs = Pipe()
     with watching({importance: note}):
-        process = Worker(theirs, database, CACHE_BYTES, UNLIMITED_SECONDS, UNLIMITED_SECONDS)
+        process = Worker(
+            theirs, database, CACHE_BYTES, decision_seconds=UNLIMITED_SECONDS, saving_seconds=UNLIMITED_SECONDS
+        )
     serving = threading.Thread(target=process.serve)
     serving.start()
     numbers = itertools.count(1)
@@ -109,7 +111,9 @@ def test_long_question_about_an_unchanged_model_is_computed_once(running: Servic
 
 
 def test_long_steps_and_queries_have_lower_priority(database: Database) -> None:
-    process = Worker(Pipe()[1], database, CACHE_BYTES, UNLIMITED_SECONDS, UNLIMITED_SECONDS)
+    process = Worker(
+        Pipe()[1], database, CACHE_BYTES, decision_seconds=UNLIMITED_SECONDS, saving_seconds=UNLIMITED_SECONDS
+    )
     own = os.getpriority(os.PRIO_PROCESS, 0)
     quick, reads, slow = threads()
     if sys.platform == "linux":
