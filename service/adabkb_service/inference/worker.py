@@ -58,6 +58,9 @@ class Lane:
         self._steps = steps
         self._at_work: str | None = None
         self._thread = threading.Thread(target=self._work, daemon=True, name=name)
+
+    def start(self) -> None:
+        """Start the thread."""
         self._thread.start()
 
     def still_at_work(self, seconds: float) -> str | None:
@@ -100,6 +103,11 @@ class Worker:
         self._answering = Lane(READS, self._answers())
         self._spent: defaultdict[str, float] = defaultdict(float)
         """Study -> processor seconds that were not reported to the server yet."""
+
+    def start(self) -> None:
+        """Start the threads."""
+        for lane in (*self._lanes, self._answering):
+            lane.start()
 
     def serve(self) -> None:
         """Process messages until the server sends None or ends."""
@@ -221,6 +229,7 @@ def main(pipe: Pipe, settings: ProcessSettings) -> None:
             decision_seconds=settings.decision_seconds,
             saving_seconds=settings.saving_seconds,
         )
+        worker.start()
         threading.Thread(target=worker.watch, daemon=True).start()
         worker.serve()
     os._exit(0)  # a lane may be busy with a long step
