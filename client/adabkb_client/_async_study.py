@@ -191,8 +191,19 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
         from adabkb_client._run.options import Options  # noqa: PLC0415
         from adabkb_client._run.tracebacks import shortened  # noqa: PLC0415
 
-        how = (n_trials, timeout, workers, callbacks, catch, pass_trial, max_failures, progress, lease_seconds, fixed)
-        options = Options(*how, context=context)
+        options = Options(
+            n_trials=n_trials,
+            timeout=timeout,
+            workers=workers,
+            callbacks=callbacks,
+            catch=catch,
+            pass_trial=pass_trial,
+            max_failures=max_failures,
+            progress=progress,
+            lease_seconds=lease_seconds,
+            fixed=fixed,
+            context=context,
+        )
         try:
             return await async_worker.run(self, function, options)
         except Exception as error:

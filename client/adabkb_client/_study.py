@@ -292,21 +292,21 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         from adabkb_client._run.tracebacks import shortened  # noqa: PLC0415
 
         options = Options(
-            n_trials,
-            timeout,
-            workers,
-            callbacks,
-            catch,
-            pass_trial,
-            max_failures,
-            progress,
-            lease_seconds,
-            fixed,
-            processes,
-            engine,
-            resources,
-            context,
-            gpus,
+            n_trials=n_trials,
+            timeout=timeout,
+            workers=workers,
+            callbacks=callbacks,
+            catch=catch,
+            pass_trial=pass_trial,
+            max_failures=max_failures,
+            progress=progress,
+            lease_seconds=lease_seconds,
+            fixed=fixed,
+            processes=processes,
+            engine=engine,
+            resources=resources,
+            context=context,
+            gpus=gpus,
         )
         try:
             return worker.run(self, function, options)

@@ -11,7 +11,7 @@ ENGINES = ("ray", "dask")
 """The clusters on which a run can evaluate: see ``cluster.py``."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
     """The validated options of a run: see ``Study.run``."""
 

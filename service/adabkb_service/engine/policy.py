@@ -120,12 +120,12 @@ class Policy(ABC, Generic[C, S]):
         calls."""
         return state
 
-    def learns_next(self, state: S) -> bool:  # noqa: ARG002
+    def learns_next(self, state: S) -> bool:
         """Whether the next ``prepare`` (or ``observe``, if that comes first) learns hyperparameters. False by
         default."""
         return False
 
-    def with_prepared_of(self, state: S, prepared: S) -> S:  # noqa: ARG002
+    def with_prepared_of(self, state: S, prepared: S) -> S:
         """The same state, with the work that was done in advance in ``prepared``, another state with the same
         results."""
         return state
@@ -161,21 +161,15 @@ class Policy(ABC, Generic[C, S]):
     def dictionary(self, state: S) -> tuple[int, ...]:
         """The dictionary (inducing points), as ordinals of distinct evaluated points, ascending."""
 
-    def learned(self, state: S) -> Mapping[str, object] | None:  # noqa: ARG002
+    def learned(self, state: S) -> Mapping[str, object] | None:
         """Data that ``restore`` needs beyond the record, the tree and the dictionary, as JSON. None by default."""
         return None
 
-    def stopped(self, state: S) -> bool:  # noqa: ARG002
+    def stopped(self, state: S) -> bool:
         """Whether the algorithm has terminated by its own rule. False by default."""
         return False
 
-    def exhausted(
-        self,
-        state: S,  # noqa: ARG002
-        issued: Array,  # noqa: ARG002
-        within: Slice | None = None,  # noqa: ARG002
-        failed: Array | None = None,  # noqa: ARG002
-    ) -> bool:
+    def exhausted(self, state: S, issued: Array, within: Slice | None = None, failed: Array | None = None) -> bool:
         """Whether no point is left to suggest, in a slice if one is given. False by default, since points may be
         suggested repeatedly.
 
@@ -199,7 +193,7 @@ class Policy(ABC, Generic[C, S]):
         """Only the mean of ``predict``, (k,), for algorithms where that is cheaper."""
         return self.predict(state, points).mean
 
-    def left_out(self, state: S) -> LeftOut | None:  # noqa: ARG002
+    def left_out(self, state: S) -> LeftOut | None:
         """Leave-one-out predictions of the results, or of some of them if there are many. By default None: not
         supported."""
         return None
@@ -209,28 +203,22 @@ class Policy(ABC, Generic[C, S]):
         results, the latest ones may be missing, since a judgment takes long. Which ones depends only on the state."""
         return self.left_out(state)
 
-    def finish_probability(
-        self,
-        state: S,  # noqa: ARG002
-        points: Array,  # noqa: ARG002
-        failed: Array,  # noqa: ARG002
-        finished: Array | None = None,  # noqa: ARG002
-    ) -> Array | None:
+    def finish_probability(self, state: S, points: Array, failed: Array, finished: Array | None = None) -> Array | None:
         """Probability that a trial at cube positions (k, d) finishes instead of failing, (k,), given the positions of
         failed points, (f, d), and of finished ones, (n, d), by default those of all results. None if this is not
         learned, which is the default."""
         return None
 
-    def noise_at(self, state: S, point: Array) -> float | None:  # noqa: ARG002
+    def noise_at(self, state: S, point: Array) -> float | None:
         """Standard deviation of the noise of a result at an evaluated point (d,), in the user's units, even if the
         estimate is uncertain. By default None: not supported."""
         return None
 
-    def fewest_results(self, state: S) -> int | None:  # noqa: ARG002
+    def fewest_results(self, state: S) -> int | None:
         """Number of results needed before the gap is known. By default None: it does not depend on their number."""
         return None
 
-    def with_spent(self, state: S, cost: float) -> S:  # noqa: ARG002
+    def with_spent(self, state: S, cost: float) -> S:
         """The state of a study that has also spent this cost on trials without a result. The cost counts towards the
         cost budget. By default the state itself."""
         return state
@@ -277,7 +265,7 @@ class Policy(ABC, Generic[C, S]):
         """
         raise NotImplementedError(f"{type(self).__name__} has one objective")
 
-    def results_since_gain(self, state: S) -> int | None:  # noqa: ARG002
+    def results_since_gain(self, state: S) -> int | None:
         """With several objectives, the number of results after the last one that increased the hypervolume; 0 before
         the first of these. By default, and with a single objective, None."""
         return None
@@ -294,7 +282,7 @@ class Policy(ABC, Generic[C, S]):
     def cell_box(self, state: S, key: str) -> CellBox:
         """The corners and the centroid of a cell, from its key."""
 
-    def cell_indices(self, state: S, keys: Sequence[str]) -> Array:  # noqa: ARG002
+    def cell_indices(self, state: S, keys: Sequence[str]) -> Array:
         """(k,) the algorithm's upper bound on the objective in each cell, in the user's units; NaN for cells without
         one. By default NaN for all."""
         return np.full(len(keys), np.nan)

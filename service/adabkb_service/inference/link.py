@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -22,6 +22,8 @@ suggestions do not wait for it."""
 MAX_BACKOFF_SECONDS = 60.0
 """The maximum time for which no messages are sent for a study after its messages have repeatedly ended the model
 process."""
+NO_POINTS = (-1, 0)
+"""The request for points of a link that has requested none."""
 
 
 @dataclass
@@ -84,60 +86,75 @@ class Prefetched:
             self.is_all, self.asked = False, 0
 
 
-@dataclass
 class ModelLink:
     """The server's connection to one study's model. Only the thread that works on the study uses it."""
 
-    study_id: str
-    inference: Inference
-    receive: Callable[[Reply], None]
-    """Called with every reply, from any thread."""
-    timeouts: Timeouts = field(default_factory=Timeouts)
-    """How long requests wait for the model."""
-    clock: Callable[[], float] = monotonic
-    incarnation: str = ""
-    study_seq: int = 0
-    """Seq of the last event known to the server."""
-    rests_on: int | None = None
-    """Seq of the last known event that affects the model; None if not known."""
-    model_seq: int = 0
-    """Seq of the last event that the model has folded."""
-    prefetched: Prefetched = field(default_factory=lambda: Prefetched([], -1))
-    model_stats: ModelStats | None = None
-    error: str | None = None
-    """Why the model's last attempt to fold the log or to decide failed; None if it succeeded."""
-    can_fold: bool = True
-    """Whether the model's last attempt to fold the log succeeded."""
-    _requested_seq: int = 0
-    """Seq of the last event that the model was asked to fold."""
-    _unsent: list[EventRow] = field(default_factory=list)
-    """Events after ``_requested_seq`` that have not been sent to the model."""
-    _requested_points: tuple[int, int] = (-1, 0)
-    """The last request for points: the event that they rest on, and their number."""
-    _requested_within: Restriction = UNRESTRICTED
-    """The restriction on these points."""
-    _waiting_since: float | None = None
-    _lost: int = 0
-    """Number of consecutive processes that ended before they replied."""
-    _lost_last: int = 0
-    """The ``run`` of the last of these processes."""
-    _postponed: int = 0
-    """Number of consecutive times that the model could not read its log."""
-    _backoff_until: float = 0.0
+    def __init__(
+        self,
+        study_id: str,
+        inference: Inference,
+        receive: Callable[[Reply], None],
+        timeouts: Timeouts,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """``receive`` is called with every reply, from any thread. ``timeouts`` limits how long requests wait."""
+        self.study_id = study_id
+        self.inference = inference
+        self.receive = receive
+        self.timeouts = timeouts
+        self.clock = clock
+        self.incarnation = ""
+        self.study_seq = 0
+        """Seq of the last event known to the server."""
+        self.rests_on: int | None = None
+        """Seq of the last known event that affects the model; None if not known."""
+        self.model_seq = 0
+        """Seq of the last event that the model has folded."""
+        self.prefetched = Prefetched([], -1)
+        self.model_stats: ModelStats | None = None
+        self.error: str | None = None
+        """Why the model's last attempt to fold the log or to decide failed; None if it succeeded."""
+        self.can_fold = True
+        """Whether the model's last attempt to fold the log succeeded."""
+        self._requested_seq = 0
+        """Seq of the last event that the model was asked to fold."""
+        self._unsent: list[EventRow] = []
+        """Events after ``_requested_seq`` that have not been sent to the model."""
+        self._requested_points = NO_POINTS
+        """The last request for points: the event that they rest on, and their number."""
+        self._requested_within = UNRESTRICTED
+        """The restriction on these points."""
+        self._waiting_since: float | None = None
+        self._lost = 0
+        """Number of consecutive processes that ended before they replied."""
+        self._lost_last = 0
+        """The ``run`` of the last of these processes."""
+        self._postponed = 0
+        """Number of consecutive times that the model could not read its log."""
+        self._backoff_until = 0.0
 
     def begin(self, study: StudyRow) -> None:
         """Prepare for work on the study. Drop the state if it belongs to another incarnation of the study. If
         another server has written events, the next request sends the log again."""
         if study.incarnation != self.incarnation:
-            self.incarnation, self.study_seq, self.model_seq = study.incarnation, 0, 0
-            self.model_stats, self.error, self.can_fold, self._waiting_since = None, None, True, None
+            self.incarnation = study.incarnation
+            self.study_seq = 0
+            self.model_seq = 0
+            self.model_stats = None
+            self.error = None
+            self.can_fold = True
             self.prefetched = Prefetched([], -1)
+            self._waiting_since = None
         if study.study_seq != self.study_seq:  # another server has written events
-            self.study_seq, self.rests_on, self._requested_seq, self._unsent = study.study_seq, None, 0, []
+            self.study_seq = study.study_seq
+            self.rests_on = None
+            self._requested_seq = 0
+            self._unsent = []
 
     def reset(self) -> None:
         """Make the next request send the log to the model again, since messages or replies may be lost."""
-        self.study_seq, self._waiting_since = 0, None
+        self.study_seq = 0
+        self._waiting_since = None
 
     def note_events(self, events: list[EventRow]) -> None:
         """Record events that were committed, so that the next request sends them."""
@@ -175,11 +192,9 @@ class ModelLink:
         if is_requested or self.clock() < self._backoff_until:
             return
         events, self._unsent = self._unsent, []
-        self._requested_seq, self._requested_points, self._requested_within = (
-            self.study_seq,
-            (self.rests_on or -1, count),
-            within,
-        )
+        self._requested_seq = self.study_seq
+        self._requested_points = self.rests_on or -1, count
+        self._requested_within = within
         if self._waiting_since is None:
             self._waiting_since = self.clock()
         self.inference.post(
@@ -208,20 +223,29 @@ class ModelLink:
             self._lost_last = reply.run
             seconds = min(2.0**self._lost, MAX_BACKOFF_SECONDS) if self._lost > 1 else 0.0
             self._backoff_until = self.clock() + seconds
-            self._requested_seq, self._unsent, self._requested_points, self._waiting_since = 0, [], (-1, 0), None
+            self._forget_requests()
         elif isinstance(reply, Postponed):
             self._postponed += 1
             if self._postponed % POSTPONED_IN_A_ROW == 0:
                 self._backoff_until = self.clock() + self.timeouts.suggestion
-            self._requested_seq, self._unsent, self._requested_points, self._waiting_since = 0, [], (-1, 0), None
+            self._forget_requests()
         elif isinstance(reply, Advanced) and reply.incarnation == self.incarnation:
             is_last = not reply.behind and reply.model_seq >= self._requested_seq
             self._waiting_since = None if is_last else self.clock()
             if not reply.behind:
                 self._adopt(reply)
 
+    def _forget_requests(self) -> None:
+        """Make the next request send the log again, since the model has not done what it was last asked for."""
+        self._requested_seq = 0
+        self._unsent = []
+        self._requested_points = NO_POINTS
+        self._waiting_since = None
+
     def _adopt(self, reply: Advanced) -> None:
-        self.model_seq, self._lost, self._postponed = reply.model_seq, 0, 0
+        self.model_seq = reply.model_seq
+        self._lost = 0
+        self._postponed = 0
         was_undecided = self.error is not None and self.can_fold
         self.can_fold = reply.can_fold
         if reply.error is not None or not was_undecided or reply.points:

@@ -21,11 +21,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from adabkb_service.inference.fork_server import PROCESSES
 from adabkb_service.inference.messages import Advanced, Begun, Load, Lost, Message, Reply, Spent
+from adabkb_service.inference.process_settings import ProcessSettings
 from adabkb_service.storage.database import Database
 from adabkb_service.timeouts import UNLIMITED_SECONDS
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
 
     Pipe = Connection[Any, Any]
 
@@ -121,19 +123,19 @@ class WorkerPool:
         stop_seconds: float = UNLIMITED_SECONDS,
         supervision: Supervision = Supervision(),
     ) -> None:
-        arguments = (
-            database_url,
-            lock_seconds,
-            capacity,
-            blas_threads,
-            memory_megabytes,
-            decision_seconds,
-            stop_seconds * SAVING_SHARE,
+        settings = ProcessSettings(
+            database_url=database_url,
+            lock_seconds=lock_seconds,
+            capacity=capacity,
+            blas_threads=blas_threads,
+            memory_megabytes=memory_megabytes,
+            decision_seconds=decision_seconds,
+            saving_seconds=stop_seconds * SAVING_SHARE,
         )
         self.silent_seconds = silent_seconds
         """How long a process with unanswered messages may send no reply. It can be changed at any time."""
         self._workers = [
-            _WorkerProcess(arguments, self._is_silent, charge, stop_seconds, supervision) for _ in range(count)
+            _WorkerProcess(settings, self._is_silent, charge, stop_seconds, supervision) for _ in range(count)
         ]
 
     def open(self) -> None:
@@ -180,13 +182,13 @@ class _WorkerProcess:
 
     def __init__(
         self,
-        arguments: tuple[Any, ...],
+        settings: ProcessSettings,
         is_silent: Callable[[float], bool],
         charge: Charge,
         stop_seconds: float,
         supervision: Supervision,
     ) -> None:
-        self._arguments = arguments
+        self._settings = settings
         self._charge = charge
         self._is_silent = is_silent
         self._stop_seconds = stop_seconds
@@ -195,7 +197,7 @@ class _WorkerProcess:
         self._guard = threading.Lock()
         self._receivers: dict[int, Receive] = {}
         self._outbox: queue.SimpleQueue[tuple[int, Message] | None] = queue.SimpleQueue()
-        self._process: Any = None
+        self._process: BaseProcess | None = None
         self._heard = 0.0
         """When the process last sent a reply or had no unanswered messages, by ``time.monotonic``."""
         self._has_begun = False
@@ -284,7 +286,7 @@ class _WorkerProcess:
         self._has_begun = False
         with ours:
             try:
-                process = self._process = start_process(theirs, *self._arguments)
+                process = self._process = start_process(theirs, self._settings)
             finally:
                 self._note_loaded()
             sending = threading.Thread(target=self._send, args=(ours, process), daemon=True, name="models-send")
@@ -327,7 +329,7 @@ class _WorkerProcess:
         if (process := self._process) is not None:
             process.kill()
 
-    def _send(self, pipe: Pipe, process: Any) -> None:
+    def _send(self, pipe: Pipe, process: BaseProcess) -> None:
         """Send messages until the outbox yields None; then send None, which ends the process. Return if the process has
         already ended."""
         outbox = self._outbox
@@ -358,7 +360,7 @@ class _WorkerProcess:
             self.cache_bytes = reply.cache_bytes
         with self._guard:
             receive = self._receivers.get(number)
-            if not getattr(reply, "behind", 0):
+            if not (isinstance(reply, Advanced) and reply.behind):  # else another reply follows
                 self._receivers.pop(number, None)
         if receive is not None:
             _deliver(receive, reply)
@@ -381,16 +383,16 @@ def _deliver(receive: Receive, reply: Reply) -> None:
         logger.exception("a reply of a model process could not be handled")
 
 
-def start_process(pipe: Pipe, *arguments: Any) -> Any:
+def start_process(pipe: Pipe, settings: ProcessSettings) -> BaseProcess:
     """Start a model process with this end of a pipe."""
     with pipe:
-        process = PROCESSES.Process(target=_work, args=(pipe, *arguments), daemon=True, name="models")
+        process: BaseProcess = PROCESSES.Process(target=_work, args=(pipe, settings), daemon=True, name="models")
         process.start()
     return process
 
 
-def _work(pipe: Pipe, *arguments: Any) -> None:
+def _work(pipe: Pipe, settings: ProcessSettings) -> None:
     """The main function of a model process. It imports ``worker``, since the server must not import the engine."""
     from adabkb_service.inference import worker  # noqa: PLC0415
 
-    worker.main(pipe, *arguments)
+    worker.main(pipe, settings)

@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.messages import Begun, Message, Reply, Spent
+from adabkb_service.inference.process_settings import ProcessSettings
 from adabkb_service.inference.reads import Read, Reads
 from adabkb_service.inference.step_queue import QUICK, SLOW, StepQueue
 from adabkb_service.inference.store import ModelStore
@@ -57,6 +58,9 @@ class Lane:
         self._steps = steps
         self._at_work: str | None = None
         self._thread = threading.Thread(target=self._work, daemon=True, name=name)
+
+    def start(self) -> None:
+        """Start the thread."""
         self._thread.start()
 
     def still_at_work(self, seconds: float) -> str | None:
@@ -84,7 +88,7 @@ class Worker:
     """The threads and the host of a process."""
 
     def __init__(
-        self, pipe: Pipe, database: Database, capacity: int, decision_seconds: float, saving_seconds: float
+        self, pipe: Pipe, database: Database, capacity: int, *, decision_seconds: float, saving_seconds: float
     ) -> None:
         self.steps = StepQueue()
         self._reads = Reads(self.steps.is_long_question)
@@ -99,6 +103,11 @@ class Worker:
         self._answering = Lane(READS, self._answers())
         self._spent: defaultdict[str, float] = defaultdict(float)
         """Study -> processor seconds that were not reported to the server yet."""
+
+    def start(self) -> None:
+        """Start the threads."""
+        for lane in (*self._lanes, self._answering):
+            lane.start()
 
     def serve(self) -> None:
         """Process messages until the server sends None or ends."""
@@ -205,24 +214,22 @@ def limit_memory(megabytes: int) -> None:
         )
 
 
-def main(
-    pipe: Pipe,
-    database_url: str,
-    lock_seconds: float,
-    capacity: int,
-    blas_threads: int,
-    memory_megabytes: int,
-    decision_seconds: float,
-    saving_seconds: float,
-) -> None:
+def main(pipe: Pipe, settings: ProcessSettings) -> None:
     """Work until the server sends None or ends."""
-    limit_memory(memory_megabytes)
+    limit_memory(settings.memory_megabytes)
     for number in (signal.SIGINT, signal.SIGTERM):  # sent to all processes of a server; the server ends this one
         signal.signal(number, signal.SIG_IGN)
     sys.setswitchinterval(SWITCH_SECONDS)
-    database = Database(database_url, lock_seconds=lock_seconds, connections=4)
-    with threadpool_limits(blas_threads):
-        worker = Worker(pipe, database, capacity, decision_seconds, saving_seconds)
+    database = Database(settings.database_url, lock_seconds=settings.lock_seconds, connections=4)
+    with threadpool_limits(settings.blas_threads):
+        worker = Worker(
+            pipe,
+            database,
+            settings.capacity,
+            decision_seconds=settings.decision_seconds,
+            saving_seconds=settings.saving_seconds,
+        )
+        worker.start()
         threading.Thread(target=worker.watch, daemon=True).start()
         worker.serve()
     os._exit(0)  # a lane may be busy with a long step

@@ -78,7 +78,7 @@ def test_process_that_loses_many_messages_died_once(database: Database, running:
     now = 0.0
     study = create(running, definition()).view
     noted = SilentModels(database)
-    link = ModelLink(study.id, noted, lambda _: None, clock=lambda: now)
+    link = ModelLink(study.id, noted, lambda _: None, Timeouts(), clock=lambda: now)
     link.study_seq = 1
     for count in (1, 2, 3):
         link.advance(count)
@@ -98,7 +98,7 @@ def test_late_reply_about_a_deleted_study_is_ignored(database: Database, running
     create(running, definition())
     with database.reading() as connection:
         study = studies.get(connection, "s")
-    link = ModelLink("s", SilentModels(database), lambda _: None)
+    link = ModelLink("s", SilentModels(database), lambda _: None, Timeouts())
     link.begin(study)
     stats = stats_of_empty_model(1)
     link.adopt(Advanced("of the deleted study", 1, 1, model_stats={**stats, "stopped": True}))

@@ -51,6 +51,7 @@ def test_model_in_the_middle_of_a_step_is_not_stored(running: Service, database:
     ours, theirs = Pipe()
     with watching({Dataset.apply: apply_late}):
         process = Worker(theirs, database, CACHE_BYTES, decision_seconds=UNLIMITED_SECONDS, saving_seconds=0.2)
+        process.start()
     serving = threading.Thread(target=process.serve)
     serving.start()
     ours.send((1, Advance("s", study.incarnation, 8, log[:8])))
@@ -78,7 +79,10 @@ def test_long_question_about_an_unchanged_model_is_computed_once(running: Servic
 
     ours, theirs = Pipe()
     with watching({importance: note}):
-        process = Worker(theirs, database, CACHE_BYTES, UNLIMITED_SECONDS, UNLIMITED_SECONDS)
+        process = Worker(
+            theirs, database, CACHE_BYTES, decision_seconds=UNLIMITED_SECONDS, saving_seconds=UNLIMITED_SECONDS
+        )
+        process.start()
     serving = threading.Thread(target=process.serve)
     serving.start()
     numbers = itertools.count(1)
@@ -109,7 +113,10 @@ def test_long_question_about_an_unchanged_model_is_computed_once(running: Servic
 
 
 def test_long_steps_and_queries_have_lower_priority(database: Database) -> None:
-    process = Worker(Pipe()[1], database, CACHE_BYTES, UNLIMITED_SECONDS, UNLIMITED_SECONDS)
+    process = Worker(
+        Pipe()[1], database, CACHE_BYTES, decision_seconds=UNLIMITED_SECONDS, saving_seconds=UNLIMITED_SECONDS
+    )
+    process.start()
     own = os.getpriority(os.PRIO_PROCESS, 0)
     quick, reads, slow = threads()
     if sys.platform == "linux":

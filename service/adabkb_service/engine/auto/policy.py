@@ -4,8 +4,8 @@ The algorithm's loop is split into three methods, because workers evaluate the p
 (``inference/model.py``), after the server has stored and acknowledged the result.
 
 ``suggestions``: Condition the posterior on pending points as if they had been observed at their means. Find the
-    position x* with the largest upper confidence bound f~ = mean + beta s in the whole box (``search``), where beta
-    takes the values of ``betas`` in turn. Cut the tree around x* until the centroid of the cell that contains x* is
+    position x* with the largest upper confidence bound f~ = mean + beta s in the whole box (``largest``), where beta
+    is the width of the step (``widths``). Cut the tree around x* until the centroid of the cell that contains x* is
     almost as good (``refine``). That centroid is the suggestion.
 ``observe``: Condition the posterior on the result. When a tenth of the results is new, or after an outlier, a
     checkpoint is due: the hyperparameters are learned again (``learning``), and cells that cannot contain the optimum
@@ -33,7 +33,7 @@ choice of constants.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -53,7 +53,8 @@ from adabkb_service.engine.auto.acquisition.issued import (
 )
 from adabkb_service.engine.auto.acquisition.objectives import best_row, best_within
 from adabkb_service.engine.auto.acquisition.outcomes import IndexBound, View, favored_rows, for_step, trust_of
-from adabkb_service.engine.auto.acquisition.plateaus import Plateaus
+from adabkb_service.engine.auto.acquisition.untried import untried_choices
+from adabkb_service.engine.auto.acquisition.widths import width, width_of_restart
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.domain.tree import box_of
 from adabkb_service.engine.auto.learning import learn, learns_next, with_prepared_of
@@ -70,8 +71,9 @@ from adabkb_service.engine.auto.restore import changed_marks, edited, rebuild, r
 from adabkb_service.engine.auto.search import quadratic
 from adabkb_service.engine.auto.search.catalogues import spread
 from adabkb_service.engine.auto.search.constrained import without_infeasible
+from adabkb_service.engine.auto.search.largest import largest
 from adabkb_service.engine.auto.search.refine import TOLERANCE, Refined, UpperBound, cells_changed, refine
-from adabkb_service.engine.auto.search.search import Search, maximize_ucb, random_free_position
+from adabkb_service.engine.auto.search.search import random_free_position
 from adabkb_service.engine.auto.state import restarts
 from adabkb_service.engine.auto.state.restarts import (
     RANDOM_POINTS,
@@ -80,7 +82,7 @@ from adabkb_service.engine.auto.state.restarts import (
     is_outside_neighborhood,
 )
 from adabkb_service.engine.auto.state.state import State, incumbent, with_spent
-from adabkb_service.engine.auto.state.turns import RESTARTS_PERIOD, is_restarts
+from adabkb_service.engine.auto.state.turns import is_restarts
 from adabkb_service.engine.metrics import Measured
 from adabkb_service.engine.moves import Phase, Suggestion, Update
 from adabkb_service.engine.policy import Policy
@@ -90,7 +92,6 @@ from adabkb_service.engine.slices import Slice
 __all__ = ["Config", "State", "auto"]
 
 Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 def suggestions(
@@ -150,13 +151,12 @@ def suggestions_within(
             continue
         step = step_of(state, out)
         seen = for_step(search.view, state.problem.seed, step)
-        untried = None if within.catalogues else _untried_choices(state, out, within)
-        beta = betas.UNTRIED if untried is not None else _beta(state, step, of_rows=bool(within.catalogues))
-        only = untried if step % betas.UNTRIED_CHOICES_EVERY == 0 else None
+        untried = untried_choices(state, out, within)
+        beta = width(state, out, untried, within)
         is_guided = (step and trust_of(seen)) or favored_rows(seen, within.catalogues)
         point = None if is_guided else _first_of_catalogue(state, within, out)
         if point is None:
-            point = within.exact(_largest(state, seen, beta, best_within(state, seen, within), out, within, only))
+            point = within.exact(largest(state, seen, beta, best_within(state, seen, within), out, within, untried))
         phase = _phase(state, best_row(state, seen), point, beta)
         yield Suggestion(state, point, None, 0, {}, capped=False, phase=phase, trust=trust_of(seen))
         out = out.with_pending(point)
@@ -231,47 +231,17 @@ def cell_box(state: State, key: str) -> CellBox:
 
 def _decide(state: State, view: View, out: Issued) -> Suggestion[State]:
     """Return the next point of the search."""
-    step, record = step_of(state, out), state.record
-    view = for_step(view, state.problem.seed, step)
-    has_stalled = state.restarted_at is not None
-    untried = None if has_stalled else _untried_choices(state, out)
-    is_listed = state.problem.domain.is_listed
-    if not has_stalled and _has_untried_described(state, out):
-        beta = betas.DESCRIBED if is_listed else betas.UNTRIED
-    elif untried is not None:
-        beta = betas.UNTRIED
-    elif has_stalled:
-        beta = betas.later_beta(step // RESTARTS_PERIOD, has_choices=_has_choices(state))
-    else:
-        beta = _beta(state, step)
+    record, view = state.record, for_step(view, state.problem.seed, step_of(state, out))
+    untried = untried_choices(state, out)
+    beta = width(state, out, untried)
     best = best_row(state, view)
     around = None if best is None else record.positions[best]
-    is_random = untried is None and not is_listed and _is_uninformative(view, record.values)
+    is_random = untried is None and not state.problem.domain.is_listed and _is_uninformative(view, record.values)
     target = _random(state, out) if is_random else None
     if target is None:
-        only = untried if step % betas.UNTRIED_CHOICES_EVERY == 0 else None
-        target = _largest(state, view, beta, around, out, only=only)
+        target = largest(state, view, beta, around, out, untried=untried)
     found = _refined(state, view, beta, target, out, 0.0 if _is_itself(state, beta, out) else TOLERANCE)
     return replace(found, phase=_phase(state, best, found.point, beta), trust=trust_of(view))
-
-
-def _beta(state: State, step: int, *, of_rows: bool = False) -> float:
-    """Return the confidence width of a step of the search."""
-    several, is_wide = state.problem.has_several, _is_wide(state)
-    return betas.beta(step, is_wide=is_wide, has_choices=_has_choices(state), several=several, of_rows=of_rows)
-
-
-def _is_wide(state: State) -> bool:
-    """Return whether the early steps have a larger confidence width, and are fewer: with more than ``FEW`` parameters,
-    and without a prior or older studies."""
-    config = state.problem.config
-    return state.problem.domain.dimension > betas.FEW and config.prior is None and not config.older
-
-
-def _has_choices(state: State) -> bool:
-    """Return whether the confidence widths are those for spaces with categories. With a prior they are not, since the
-    prior favors certain choices."""
-    return state.problem.domain.most_choices > 0 and state.problem.config.prior is None
 
 
 def _is_itself(state: State, beta: float, out: Issued) -> bool:
@@ -303,15 +273,15 @@ def _decide_restart(state: State, restart: Restart, view: View, out: Issued) -> 
     point of the study."""
     view, domain = for_step(view, state.problem.seed, step_of(state, out)), state.problem.domain
     size = restart.size(out.pending, domain)
-    beta = betas.beta(size, is_wide=_is_wide(state))
+    beta = width_of_restart(state, size)
     tolerance = 0.0 if state.problem.space.constraints else TOLERANCE  # a centroid is never at an edge
     if size >= RANDOM_POINTS and not _is_uninformative(view, state.record.values[restart.rows]):
-        target = _largest(state, view, beta, restart.best, out)
+        target = largest(state, view, beta, restart.best, out)
         if is_outside_neighborhood(domain, target[None], restart.avoided, restart.relevant)[0]:
             return replace(_refined(state, view, beta, target, out, tolerance), phase="restart")
     random = _random(state, out)
     if random is None:
-        random = _largest(state, view, beta, restart.best, out)
+        random = largest(state, view, beta, restart.best, out)
     return replace(_refined(state, view, beta, random, out, tolerance), phase="restart")
 
 
@@ -366,101 +336,6 @@ def _is_uninformative(view: View, values: Array) -> bool:
     bounds then depend only on distances, and are largest in the corners. Any other view also depends on a prior, older
     studies or metrics."""
     return isinstance(view, Surrogate) and len(values) > 1 and bool(values.min() == values.max())
-
-
-def _untried_choices(state: State, out: Issued, within: Slice | None = None) -> Callable[[Array], Bools] | None:
-    """Return a function that returns which positions, (k, d), have an untried choice. None if all choices are tried, or
-    if untried choices do not affect this step. In a slice, only its free axes count.
-
-    In the first steps, choices with descriptors are ignored, since the descriptors predict which of them are good.
-    """
-    domain, step = state.problem.domain, step_of(state, out)
-    if not _looks_for_choices(state, step):
-        return None
-    is_unrestricted = step < (betas.EARLY_STEPS if domain.is_listed else betas.UNRESTRICTED_STEPS)
-    free = (within or domain.whole).free
-    axes = [axis for axis in domain.choices if free[axis] and not (is_unrestricted and axis in domain.described)]
-    return domain.untried_choices(np.concatenate([state.record.positions, out.positions]), axes)
-
-
-def _untried_branches(state: State, out: Issued) -> Callable[[Array], bool] | None:
-    """Return a function that returns whether a point, (d,), is in a branch of conditions without evaluated or issued
-    points. None if each branch has such a point, or if no feasible point is known in the others."""
-    domain = state.problem.domain
-    untried = domain.activity.untried(np.concatenate([state.record.positions, out.positions]))
-    feasible = domain.whole.feasible
-    if untried is None or feasible is None or any(map(untried, feasible.anchors)):
-        return untried
-    return None
-
-
-def _has_untried_described(state: State, out: Issued) -> bool:
-    """Return whether a choice with descriptors is untried, in a step that untried choices affect."""
-    domain = state.problem.domain
-    if not (domain.described and _looks_for_choices(state, step_of(state, out))):
-        return False
-    known = np.concatenate([state.record.positions, out.positions])
-    return domain.untried_choices(known, domain.described) is not None
-
-
-def _looks_for_choices(state: State, step: int) -> bool:
-    """Return whether untried choices affect a step: only early steps after the first one, with a single objective."""
-    most = state.problem.domain.most_choices
-    last = max(betas.EARLY_STEPS, betas.STEPS_PER_CHOICE * most)
-    return most > 0 and not state.problem.has_several and 0 < step < last
-
-
-def _largest(
-    state: State,
-    view: View,
-    beta: float,
-    around: Array | None,
-    out: Issued,
-    within: Slice | None = None,
-    only: Callable[[Array], Bools] | None = None,
-) -> Array:
-    """Return the position with the largest upper confidence bound, among free points outside known plateaus.
-
-    In the first ``EARLY_STEPS`` steps, as long as some branches of conditions have no points, only these are searched.
-
-    Args:
-        state, view, out: the state, the view and the issued points of the study.
-        beta: the confidence width.
-        around: (d,) the best point so far.
-        within: a slice to search; None for the whole space.
-        only: returns which positions to consider. It is ignored if the largest bound among these is below the mean at
-            the best point.
-    """
-    problem, record = state.problem, state.record
-    is_taken_already = is_taken(out.positions) if state.declares_noise else is_taken(record.positions, out.positions)
-    early = within is None and step_of(state, out) < betas.EARLY_STEPS
-    untried = _untried_branches(state, out) if early else None
-    is_excluded = is_taken_already if untried is None else lambda point: is_taken_already(point) or not untried(point)
-    draw = (problem.seed, step_of(state, out))
-    search = Search(problem.domain, within or problem.domain.whole, view, beta, around, draw, is_excluded, only)
-    found = _off_plateaus(search, out.plateaus)
-    if only is None or around is None or search.ucb(found[None])[0] >= view.ucb(around[None], 0.0)[0]:
-        return found
-    return _off_plateaus(replace(search, only=None), out.plateaus)
-
-
-def _off_plateaus(search: Search, known: Plateaus) -> Array:
-    """Return the position that a search finds outside known plateaus or, if it finds none, anywhere."""
-    if not known.are_found:
-        return maximize_ucb(search)
-    _, step = search.draw
-
-    def is_on(positions: Array) -> Bools:
-        return known.hold(positions, step)
-
-    def is_off(positions: Array) -> Bools:
-        return ~is_on(positions)
-
-    def taken(point: Array) -> bool:
-        return search.taken(point) or bool(is_on(point[None])[0])
-
-    found = maximize_ucb(replace(search, taken=taken, only=search.only or is_off, surely_taken=is_on))
-    return found if is_off(found[None])[0] else maximize_ucb(search)
 
 
 def _refined(

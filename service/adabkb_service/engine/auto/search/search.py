@@ -123,7 +123,7 @@ class Search:
 
 def maximize_ucb(search: Search) -> Array:
     """Return the position, (d,), with the largest f~ found."""
-    domain, within, view, taken = search.domain, search.within, search.view, search.taken
+    domain, within, taken = search.domain, search.within, search.taken
     if within.size <= LISTED_POINTS:
         points = search.to_choose_from(within.points)
         values = search.ucb(points)
@@ -137,12 +137,8 @@ def maximize_ucb(search: Search) -> Array:
     if domain.activity.conditional:  # many differ only in inactive axes
         found = distinct(found)
     found = search.to_choose_from(found)
-    starts = search.best(found, STARTS)
-    objective = None if isinstance(view, Constrained) else objective_of(view)
-    if objective is not None and objective.kernel.additive:
-        starts = np.vstack([starts, axis_by_axis(search, objective, starts[0])])
-    movable = within.free & domain.movable(starts)
-    ends = np.concatenate([domain.snap(ascend(view, starts, search.beta, movable)), starts])
+    starts = _with_end_along_axes(search, search.best(found, STARTS))
+    ends = np.concatenate([_ascended(search, starts), starts])
     for attempt in range(ATTEMPTS):
         new = search.not_surely_taken(ends)
         free = _first_free(new, search.ucb(new), lambda point: taken(within.exact(point)))
@@ -198,8 +194,8 @@ def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
     """Perform ``maximize_ucb`` among the points that satisfy the constraints and mixtures."""
     if feasible.mixtures:
         return _maximize_mixed(search, feasible)
-    domain, within, view = search.domain, search.within, search.view
-    scattered = within.put(_all_candidates(search))
+    domain, view = search.domain, search.view
+    scattered = search.within.put(_all_candidates(search))
     found = search.to_choose_from(feasible_candidates(feasible, scattered, search.around, search.draw))
     starts = search.best(found, STARTS)
     objective = objective_of(view)
@@ -207,35 +203,44 @@ def _maximize_feasible(search: Search, feasible: Feasible) -> Array:
         starts = starts[:FEWER_STARTS]
     if objective is None or isinstance(view, Constrained):
         ends = feasible.pulled(starts, slides(domain, view, search.beta, feasible, starts), FINELY)
-        return _first_feasible(search, feasible, np.concatenate([ends, starts, feasible.anchors]), len(found))
-    if objective.kernel.additive:
-        along = axis_by_axis(search, objective, starts[0])
-        starts = np.vstack([starts, along[feasible.mask(along)]])
-    movable = within.free & domain.movable(starts)
-    ascended = domain.snap(ascend(view, starts, search.beta, movable))
-    ends = feasible_ends(domain, view, search.beta, feasible, starts, ascended)
+    else:
+        starts = _with_end_along_axes(search, starts)
+        ends = feasible_ends(domain, view, search.beta, feasible, starts, _ascended(search, starts))
     return _first_feasible(search, feasible, np.concatenate([ends, starts, feasible.anchors]), len(found))
 
 
 def _maximize_mixed(search: Search, feasible: Feasible) -> Array:
     """Perform ``maximize_ucb`` in a space with mixtures, and perhaps constraints."""
-    domain, within, view = search.domain, search.within, search.view
+    domain, view = search.domain, search.view
     parts = [mixed.middle(domain), _all_candidates(search)]
     if search.around is not None:
         parts.append(mixed.exchanges(feasible, search.around, search.draw))
-    moved = within.put(np.concatenate(parts))
+    moved = search.within.put(np.concatenate(parts))
     found = distinct(feasible_candidates(feasible, moved, search.around, search.draw))
     found = search.to_choose_from(found)
     starts = mixed.start_points(feasible, search.best(found, len(found)), STARTS)
-    objective = None if isinstance(view, Constrained) else objective_of(view)
-    if objective is not None and objective.kernel.additive:
-        along = within.put(axis_by_axis(search, objective, starts[0]))
-        starts = np.vstack([starts, along[feasible.mask(along)]])
-    if objective is None:
+    if isinstance(view, Constrained) or objective_of(view) is None:
         starts = starts[:FEWER_STARTS]
+    starts = _with_end_along_axes(search, starts)
     rounds = FINELY if feasible.space.constraints else 1
     ends = feasible.pulled(starts, slides(domain, view, search.beta, feasible, starts), rounds)
     return _first_feasible(search, feasible, np.concatenate([ends, starts, feasible.anchors]), len(found))
+
+
+def _with_end_along_axes(search: Search, starts: Array) -> Array:
+    """Return starts, (k, d), followed, if the kernel has an additive part and no metric has bounds, by the end of
+    ``axis_by_axis`` from the first one, provided that it is feasible."""
+    objective = None if isinstance(search.view, Constrained) else objective_of(search.view)
+    if objective is None or not objective.kernel.additive:
+        return starts
+    along, feasible = search.within.put(axis_by_axis(search, objective, starts[0])), search.within.feasible
+    return np.vstack([starts, along if feasible is None else along[feasible.mask(along)]])
+
+
+def _ascended(search: Search, starts: Array) -> Array:
+    """Return the ends, (k, d), of ascents from starts, (k, d), in the cube."""
+    movable = search.within.free & search.domain.movable(starts)
+    return search.domain.snap(ascend(search.view, starts, search.beta, movable))
 
 
 def _first_feasible(search: Search, feasible: Feasible, points: Array, count: int) -> Array:
