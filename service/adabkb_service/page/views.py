@@ -398,7 +398,7 @@ def _report(request: Request, overview: Overview, caller: Caller, service: Servi
         context: dict[str, Any] = {
             "lines": lines,
             "has_more": next(report.lines, None) is not None,
-            "best": report_in_words.best_points(report),
+            "best": list(report_in_words.best_tables(report)),
             "may": may,
             "words": report_in_words,
         }

@@ -412,13 +412,21 @@ def estimate(study: Study, name: str | None, mean: float, std: float) -> str:
     return Digits(mean, mean, FINEST, known).estimate(mean, std)
 
 
-def expected(study: Study, name: str | None, found: MetricPrediction | Prediction | ModelRecommendation) -> str:
+def expected(
+    study: Study,
+    name: str | None,
+    found: MetricPrediction | Prediction | ModelRecommendation,
+    *,
+    has_unit: bool = True,
+) -> str:
     """Format a prediction of a metric or of the objective, with its central 90% interval or, if the algorithm has other
-    bounds, with its standard deviation; clipped to the natural bounds, with its unit."""
+    bounds, with its standard deviation; clipped to the natural bounds, with its unit if ``has_unit``."""
     mean, std = found.mean or 0.0, found.std or 0.0
+    known = quantity(study, name)
+    digits = Digits(mean, mean, FINEST, known if has_unit else known.model_copy(update={"unit": None}))
     if not isinstance(study.algorithm, AutoProfile) or found.lcb is None or found.ucb is None:
-        return estimate(study, name, mean, std)
-    return Digits(mean, mean, FINEST, quantity(study, name)).expected(mean, found.lcb, found.ucb, std)
+        return digits.estimate(mean, std)
+    return digits.expected(mean, found.lcb, found.ucb, std)
 
 
 def extrapolated(study: Study, found: Estimate) -> str:
