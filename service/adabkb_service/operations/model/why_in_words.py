@@ -127,10 +127,12 @@ def _prediction(
             f"{names.metric(name)} {told(found, names.quantity(name))}" for name, found in expected["metrics"].items()
         )
         yield f"The model expected {', '.join(each)}."
-        return
-    yield from _expectation(expected, sign, best, names.quantity(), told)
+    else:
+        yield from _expectation(expected, sign, best, names.quantity(), told)
     if (probability := expected.get("feasible_probability")) is not None:
         yield f"The point satisfies all outcome constraints with probability {_percent(probability)}."
+        if probability < HALF:
+            yield "So it tests where the bounds are, rather than being a candidate for the best point."
 
 
 def _expectation(
