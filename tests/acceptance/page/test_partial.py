@@ -41,7 +41,7 @@ def test_a_number_that_comes_later_is_added_in_the_table(browser: Browser, site:
         expect(page.get_by_label("purity", exact=True)).to_be_focused()
         page.get_by_label("purity", exact=True).fill("91")
         page.get_by_role("button", name="Save", exact=True).click()
-        expect(page.get_by_text("The numbers are added to the result.")).to_be_visible()
+        expect(page.get_by_text("The numbers are added to the result of trial 1.")).to_be_visible()
         expect(page.locator("#rows tbody th")).to_have_text(["3"])
         page.goto("/studies/parts/results/2")
         expect(page.locator("section", has_text="What happened")).to_contain_text("purity 91")

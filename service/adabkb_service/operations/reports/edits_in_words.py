@@ -11,7 +11,17 @@ from adabkb_service.operations.words.values_in_words import shown
 
 Fields = Mapping[str, Any]
 """A stored parameter."""
-KNOWN = ("version", "parameters", "defaults", "catalogues", "constraints", "closes_plate")
+RULES: Mapping[str, str] = {
+    "baseline": "the values in use",
+    "early_stopping": "the rule of early stopping",
+    "mixtures": "the mixtures",
+    "noise_std": "the standard deviation of a result",
+    "per_cost": "the preference for cheap trials",
+    "prior": "the prior knowledge",
+    "robust": "the treatment of results that may be wrong",
+}
+"""Name of a rule -> what a sentence calls it."""
+KNOWN = ("version", "parameters", "defaults", "catalogues", "constraints", "closes_plate", "outcome_constraints")
 """Fields of an edit that ``_differences`` describes in detail, or that it leaves out. Each other field is a rule, of
 which it says only that it was changed."""
 
@@ -45,7 +55,22 @@ def _differences(before: Fields, edit: Fields) -> Iterator[str]:
         yield f"constraints: {'; '.join(edit['constraints']) or 'none'}"
     if edit.get("closes_plate"):
         yield "the last plate was closed, since no point has its values"
-    yield from (f"{name} was changed" for name in edit if name not in KNOWN)
+    if "outcome_constraints" in edit:
+        yield from _bounds(before.get("outcome_constraints") or [], edit["outcome_constraints"] or [])
+    yield from (f"{RULES.get(name, name)} changed" for name in edit if name not in KNOWN)
+
+
+def _bounds(before: Sequence[Fields], after: Sequence[Fields]) -> Iterator[str]:
+    """Yield the bounds of metrics that have changed, with the former ones."""
+    was, now = ({each["metric"]: _bound(each) for each in listed} for listed in (before, after))
+    for name in dict.fromkeys([*was, *now]):
+        if was.get(name) != now.get(name):
+            yield f"{name}: {now.get(name, 'no bound')} (it was {was.get(name, 'without a bound')})"
+
+
+def _bound(constraint: Fields) -> str:
+    ends = {"at least": constraint.get("lower"), "at most": constraint.get("upper")}
+    return " and ".join(f"{words} {shown(end)}" for words, end in ends.items() if end is not None) or "no bound"
 
 
 def _changed_list(name: str, before: Sequence[object], after: Sequence[object]) -> Iterator[str]:

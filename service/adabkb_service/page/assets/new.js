@@ -113,6 +113,7 @@ const editing = "edits" in form.dataset ? await import("./editing.js") : undefin
 if (like) {
   try {
     fill(await call("GET", `${root}/studies/${encodeURIComponent(like)}/template.json`));
+    if (!editing) byId("new-description", HTMLTextAreaElement).value = ""; // it may have the conclusions of that study
   } catch (error) {
     tellProblem(form, error);
   }

@@ -175,7 +175,13 @@ const ACTIONS = {
     says: (_, sent) => amended(sent),
     undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
   },
-  added: { says: () => "The numbers are added to the result." },
+  added: {
+    says: (answer) => {
+      const { trial, seq, missing = [] } = answer.observation ?? answer;
+      const whose = trial === null ? `own result R${seq}` : `the result of trial ${trial}`;
+      return `The numbers are added to ${whose}.${missing.length ? ` Still missing: ${titlesOf(missing)}.` : ""}`;
+    },
+  },
   entered: { says: tellStored, undo: exclusion },
   words: {
     says: () => "The words are changed.",
@@ -269,6 +275,14 @@ function stay() {
 function linkToTrial({ number }, element) {
   const [, study = ""] = pathOf(element).match(/\/v1\/studies\/([^/]+)/) ?? [];
   return { href: `${root}/studies/${study}/trials/${number}`, text: `Trial ${number}` };
+}
+
+/** The titles of numbers of a result, as the table has them.
+ * @param {string[]} names
+ */
+function titlesOf(names) {
+  const labels = JSON.parse(document.querySelector("[data-labels]")?.getAttribute("data-labels") ?? "{}");
+  return names.map((name) => labels[name] ?? name).join(", ");
 }
 
 /** @param {Record<string, any>} sent */
