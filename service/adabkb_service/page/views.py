@@ -400,7 +400,8 @@ def _report(request: Request, overview: Overview, caller: Caller, service: Servi
     has_curves = overview.has_curves(study_id)
     may = sharing.right(service, caller, study_id)
     with study_report(service, study_id, with_audit=may == "own") as report:
-        lines = [report_in_words.result_cells(report.study, each) for each in islice(report.lines, PRINTED)]
+        reasons = report_in_words.exclusions(report)
+        lines = [report_in_words.result_cells(report.study, each, reasons) for each in islice(report.lines, PRINTED)]
         context: dict[str, Any] = {
             "lines": lines,
             "has_more": next(report.lines, None) is not None,

@@ -133,6 +133,9 @@ def test_the_report_has_the_compromises_as_tables_and_marks_violated_bounds(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
     coated(api, "reported", 14)
+    reason = {"reason": "the panel was sanded"}
+    checked(api.request("DELETE", "/v1/studies/reported/observations/2", params=reason))
+    checked(api.patch("/v1/studies/reported", json={"outcome_constraints": [{"metric": "viscosity", "upper": 118}]}))
     trials = [each["trial"] for each in checked(api.get("/v1/studies/reported/front"))["observed"]]
     with tab(browser, site) as page:
         page.goto("/studies/reported/report")
@@ -140,14 +143,16 @@ def test_the_report_has_the_compromises_as_tables_and_marks_violated_bounds(
         measured = page.get_by_role("region", name="Measured best compromises")
         for trial in trials:
             expect(measured.get_by_role("columnheader", name=f"trial {trial}", exact=True)).to_be_visible()
-        expect(measured.get_by_role("row", name="Viscosity [mPa·s], at most 120 mPa·s")).to_be_visible()
+        expect(measured.get_by_role("row", name="Viscosity [mPa·s], at most 118 mPa·s")).to_be_visible()
         by_model = page.get_by_role("region", name="Best compromises by the model")
         hardness = by_model.get_by_role("row", name="Hardness [s]").get_by_role("cell")
         assert all("(90%: " in each for each in hardness.all_inner_texts()[1:])
         expect(page.get_by_text("The context is that of the latest result: Humidity 53")).to_be_visible()
         marked = page.get_by_role("region", name="Results").locator("td", has_text="▲").all_inner_texts()
         results = checked(api.get("/v1/studies/reported/observations"))["items"]
-        assert len(marked) == sum(each["metrics"]["viscosity"] > 120 for each in results)
+        assert len(marked) == sum(each["metrics"]["viscosity"] > 118 for each in results)
+        expect(page.get_by_role("region", name="Results")).to_contain_text("excluded: the panel was sanded")
+        expect(page.get_by_role("region", name="Changes")).to_contain_text("at most 118 (it was at most 120)")
         assert not accessible(page)
     markdown = api.get("/v1/studies/reported/report").text
     assert "## Measured best compromises" in markdown

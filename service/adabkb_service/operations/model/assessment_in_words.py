@@ -652,11 +652,14 @@ def too_sure(found: Validation, metric: str, names: Labels) -> str:
     warning is about the intervals that were given with the suggestions."""
     of = f" of {names.metric(metric)}" if metric else ""
     inside, count = round((found.inside or 0.0) * found.counted), found.counted
-    kind = "the intervals that"
     if not is_too_narrow(inside, count):
         inside, count = found.verdict.suggested_inside, found.verdict.suggested
-        kind = "the intervals given with the suggestions, which"
-    return f"The model is too confident: {inside} of {count} results{of} lie in {kind} should contain 90%."
+        return (
+            f"The model was too confident when it suggested trials: {inside} of {count} results{of} lie in the "
+            "intervals given with the suggestions, which should contain 90%. At measured points, its intervals are reliable by "
+            "now. So doubt its predictions at new points, not those at measured ones."
+        )
+    return f"The model is too confident: {inside} of {count} results{of} lie in the intervals that should contain 90%."
 
 
 def edge(found: RangeEnd, names: Labels) -> str:

@@ -42,16 +42,12 @@ def _untried(parameter: Parameter, before: Sequence[Stored], values: Sequence[An
         highs = [each["high"] for each in before if each.get("high") is not None and each["high"] < parameter.high]
         lows = [each["low"] for each in before if each.get("low") is not None and each["low"] > parameter.low]
         if highs and not any(value > max(highs) for value in values):
-            yield f"above {names.value(parameter.name, _number(max(highs)))}"
+            yield f"above {names.value(parameter.name, max(highs))}"
         if lows and not any(value < min(lows) for value in values):
-            yield f"below {names.value(parameter.name, _number(min(lows)))}"
+            yield f"below {names.value(parameter.name, min(lows))}"
         return
     listed = getattr(parameter, "choices", None) or getattr(parameter, "values", None) or ()
     known = [each.get("choices") or each.get("values") or () for each in before]
     for choice in listed:
         if any(choice not in each for each in known if each) and choice not in values:
             yield shown(choice)
-
-
-def _number(value: float) -> float | int:
-    return int(value) if float(value).is_integer() else value

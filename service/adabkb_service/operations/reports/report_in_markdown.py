@@ -91,7 +91,8 @@ def _write(report: StudyReport, file: TextIO) -> None:
     file.write("## Results\n\n")
     if study.outcome_constraints:
         file.write(f"{words.BEYOND} {words.MARKED}\n\n")
-    _table(file, words.result_columns(study), (words.result_cells(study, each) for each in report.lines))
+    reasons = words.exclusions(report)
+    _table(file, words.result_columns(study), (words.result_cells(study, each, reasons) for each in report.lines))
     if report.files:
         file.write("## Files\n\n")
         _table(file, *words.files(report))

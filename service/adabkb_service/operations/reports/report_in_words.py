@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple
 
 from adabkb_service.contract import answers
@@ -311,8 +312,17 @@ def result_columns(study: answers.Study) -> list[str]:
     return ["Trial", "State", *plate, *of_value, *metrics, *parameters, *last]
 
 
-def result_cells(study: answers.Study, line: Line) -> list[str]:
-    """Return a row of the table of results."""
+def exclusions(report: StudyReport) -> dict[int, str]:
+    """Return the number of each excluded result -> the reason that a user gave for its exclusion."""
+    found: dict[int, str] = {}
+    for each in report.changes:
+        if each.kind == "corrected" and each.payload.get("excluded") and each.payload.get("reason"):
+            found[each.payload["observation"]] = _reason(each)
+    return found
+
+
+def result_cells(study: answers.Study, line: Line, reasons: Mapping[int, str] = MappingProxyType({})) -> list[str]:
+    """Return a row of the table of results. ``reasons``: number of an excluded result -> why it is excluded."""
     trial, result = line.trial, line.result
     point = result.parameters if result else trial.parameters if trial else {}
     cells = [str(trial.number) if trial else f"R{result.seq}" if result else "", _state(study, line)]
@@ -335,6 +345,8 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
     notes = [] if trial is None else [wording.reason(trial), trial.attributes.get("note")]
     if trial is None and result is not None:
         notes = [result.attributes.get("note")]
+    if result is not None and result.excluded and result.seq in reasons:
+        notes.append(f"excluded: {reasons[result.seq]}")
     worker, told = (None if trial is None else trial.worker), result or trial
     people = [worker or UNKNOWN, (told and told.reported_by) or UNKNOWN]
     return [*cells, "; ".join(str(each) for each in notes if each), *people, moment(_when(line))]

@@ -100,8 +100,11 @@ function reserved({ trials, degraded, reason }, asked, reasons) {
   const isLess = asked !== undefined && trials.length < asked;
   const told = isLess ? `${issued} You asked for ${asked}. ${reasons[reason ?? ""] ?? ""}`.trim() : issued;
   if (!degraded) return told;
-  const [are, them] = isOne ? ["it is", "it"] : ["some are", "them"];
-  return `${told} The model did not answer in time, so ${are} quasi-random. You can decline ${them} and ask again.`;
+  const are = isOne ? "it is" : "some are";
+  const instead = isOne
+    ? "To get another one, choose “Report a problem”, “Not this one”, and ask again."
+    : "To get another one, choose “Report a problem” and “Not this one” on its page, and ask again.";
+  return `${told} The model did not answer in time, so ${are} quasi-random. ${instead}`;
 }
 
 /** For each action: the message, the request that undoes it, and the next page. All get the answer, the body that was
