@@ -656,8 +656,8 @@ def too_sure(found: Validation, metric: str, names: Labels) -> str:
         inside, count = found.verdict.suggested_inside, found.verdict.suggested
         return (
             f"The model was too confident when it suggested trials: {inside} of {count} results{of} lie in the "
-            "intervals given with the suggestions, which should contain 90%. At measured points, its intervals are reliable by "
-            "now. So doubt its predictions at new points, not those at measured ones."
+            "intervals given with the suggestions, which should contain 90%. At measured points, its intervals are "
+            "reliable by now. So doubt its predictions at new points, not those at measured ones."
         )
     return f"The model is too confident: {inside} of {count} results{of} lie in the intervals that should contain 90%."
 
