@@ -3,7 +3,7 @@
 import { checkedIn, checkIn, fieldIn, fitBoxes } from "./boxes.js";
 import { every } from "./elements.js";
 import { number } from "./forms.js";
-import { area, field, text } from "./space.js";
+import { area, box, field, text } from "./space.js";
 import { figure, numeral } from "./words.js";
 
 const TOTALS = [1, 100];
@@ -15,11 +15,17 @@ const components = (row) => area(row, "parameters");
  */
 const numberOf = (row, name) => numeral(text(row, name));
 
-/** The parameters that can be shares: numbers of 0 or more.
+/** The parameters that can be shares: numbers of 0 or more that are chosen.
  * @param {HTMLElement[]} parameters
  */
 const shares = (parameters) =>
-  parameters.filter((row) => text(row, "kind") === "float" && text(row, "name") && !(numberOf(row, "low") < 0));
+  parameters.filter(
+    (row) =>
+      text(row, "kind") === "float" &&
+      text(row, "name") &&
+      !(numberOf(row, "low") < 0) &&
+      !["context", "measured"].some((name) => box(row, name).checked),
+  );
 
 /** Offer the current parameters as components of each mixture, and say which of them are always present.
  * @param {HTMLElement[]} rows of mixtures
