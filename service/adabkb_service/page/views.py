@@ -189,6 +189,8 @@ def get_study(
     cursor = encoded(max(study.revision - FEED, 0))
     may = sharing.right(service, caller, study_id)
     has_curves = overview.has_curves(study_id)
+    has_metrics = bool(wording.measured(study))
+    partial_results = overview.table(study_id, "partial", "", Sort("when"), 0, 1).count if has_metrics else 0
     has_only_failures = study.counts.failed and not study.counts.observations
     lost = overview.table(study_id, "failed", "", Sort("when"), 0, 1).lines if has_only_failures else []
     return page(
@@ -203,6 +205,7 @@ def get_study(
         has_curves=has_curves,
         ended=overview.ended(study_id) if study.reason == "budget" else None,
         lost=lost[0].trial if lost else None,
+        partial=partial_results,
         is_loading=service.is_loading,
         shortcomings=report_in_words.REASONS,
     )
@@ -245,12 +248,15 @@ def get_results(
     caller: CallerDep,
     kind: RowKind | Literal[""] = "",
     worker: Annotated[str, Query(max_length=200)] = "",
-    sort: Annotated[str, Query(max_length=300)] = "when",
-    order: Order = "desc",
+    sort: Annotated[str, Query(max_length=300)] = "",
+    order: Order | Literal[""] = "",
     number: PageNumber = 1,
 ) -> Response:
-    """The table of a study: all results, and the trials without a result."""
+    """The table of a study: all results, and the trials without a result. By default, the newest rows come first;
+    trials without a result are in the order in which they are prepared."""
     study, worker = service.do(manage.get(study_id)).view, worker.replace("\0", "")
+    if not sort:
+        sort, order = ("trial", "asc") if kind == "open" else ("when", order or "desc")
     by = _sort(study, sort, is_descending=order == "desc")
     found = overview.table(study_id, kind or None, worker, by, (number - 1) * ROWS_PER_PAGE, ROWS_PER_PAGE)
     runs = [
@@ -396,11 +402,14 @@ def _report(request: Request, overview: Overview, caller: Caller, service: Servi
     has_curves = overview.has_curves(study_id)
     may = sharing.right(service, caller, study_id)
     with study_report(service, study_id, with_audit=may == "own") as report:
-        lines = [report_in_words.result_cells(report.study, each) for each in islice(report.lines, MAX_PRINTED)]
+        reasons = report_in_words.exclusions(report)
+        lines = [
+            report_in_words.result_cells(report.study, each, reasons) for each in islice(report.lines, MAX_PRINTED)
+        ]
         context: dict[str, Any] = {
             "lines": lines,
             "has_more": next(report.lines, None) is not None,
-            "best": report_in_words.best_points(report),
+            "best": list(report_in_words.best_tables(report)),
             "may": may,
             "words": report_in_words,
         }

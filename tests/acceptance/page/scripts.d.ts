@@ -279,7 +279,12 @@ interface Front {
   hypervolume: number | null;
   history: { observation: number; hypervolume: number }[];
   observed: { observation: number; trial: number | null; parameters: Point; metrics: Record<string, number> }[];
-  model: { parameters: Point; metrics: Record<string, Estimate>; probability: number }[];
+  model: {
+    parameters: Point;
+    metrics: Record<string, Estimate>;
+    probability: number;
+    feasible_probability?: number;
+  }[];
 }
 
 interface Recommendation {

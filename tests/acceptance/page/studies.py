@@ -57,6 +57,50 @@ def hostile(api: httpx.Client) -> None:
     checked(api.patch("/v1/studies/hostile/observations/2", json={"value": 2.5, "reason": HOSTILE}))
 
 
+COATING: dict[str, Any] = {
+    "objectives": [
+        {"metric": "hardness", "direction": "maximize", "reference": 60},
+        {"metric": "price", "direction": "minimize", "reference": 8},
+    ],
+    "parameters": [
+        {"name": "binder", "kind": "float", "low": 40, "high": 80, "unit": "%", "label": "Binder A"},
+        {"name": "acetate", "kind": "float", "low": 0, "high": 40, "unit": "%", "label": "Butyl acetate"},
+        {"name": "xylene", "kind": "float", "low": 0, "high": 40, "unit": "%", "label": "Xylene"},
+        {"name": "hardener", "kind": "categorical", "choices": ["Desmodur L75", "Tolonate HDT"], "label": "Hardener"},
+        {"name": "humidity", "kind": "float", "low": 20, "high": 80, "unit": "%", "label": "Humidity", "context": True},
+    ],
+    "mixtures": [{"parameters": ["binder", "acetate", "xylene"], "total": 100}],
+    "outcome_constraints": [{"metric": "viscosity", "upper": 120}],
+    "quantities": {
+        "hardness": {"label": "Hardness", "unit": "s"},
+        "price": {"label": "Cost", "unit": "€/kg"},
+        "viscosity": {"label": "Viscosity", "unit": "mPa·s"},
+    },
+    "seed": 3,
+}
+"""A clear coat: two objectives, a mixture, a bounded metric, and a context parameter."""
+
+
+def tested(point: dict[str, Any]) -> dict[str, float]:
+    """The hardness, the cost and the viscosity of a clear coat. The viscosity depends on the binder."""
+    binder, hard = point["binder"], 20.0 if point["hardener"] == "Tolonate HDT" else 0.0
+    return {
+        "hardness": round(1.6 * binder + 0.1 * point["xylene"] + hard - 0.2 * point["humidity"], 1),
+        "price": round(2 + 0.05 * binder + 0.02 * hard + 0.01 * point["acetate"], 2),
+        "viscosity": round(120 * math.exp((binder - 62) / 8), 1),
+    }
+
+
+def coated(api: httpx.Client, study: str, results: int, **more: Any) -> None:
+    """A clear coat with as many results, each at another humidity."""
+    checked(api.post("/v1/studies", json={"id": study, **COATING, **more}))
+    for number in range(results):
+        context = {"humidity": 40 + number % 20}
+        (trial,) = checked(api.post(f"/v1/studies/{study}/suggest", json={"context": context}))["trials"]
+        told = {"trial": trial["number"], "metrics": tested(trial["parameters"])}
+        checked(api.post(f"/v1/studies/{study}/observe", json=told))
+
+
 def checked(answer: httpx.Response) -> dict[str, Any]:
     """The body of a successful answer."""
     assert answer.status_code < 400, answer.text

@@ -133,7 +133,7 @@ def test_the_page_asks_for_the_context_of_a_front(browser: Browser, site: str, a
         form.get_by_label("humidity").fill("0.3")
         form.get_by_label("machine").select_option("B")
         with page.expect_response(lambda answer: "/front?context=" in answer.url) as answered:
-            form.get_by_role("button", name="Show the front").click()
+            form.get_by_role("button", name="Show them").click()
         assert {each["parameters"]["machine"] for each in answered.value.json()["model"]} == {"B"}
 
 

@@ -25,12 +25,10 @@ def test_the_form_declares_a_mixture_and_the_study_shows_it(browser: Browser, si
         page.get_by_text("Limits on conditions and results").click()
         page.get_by_role("button", name="Add a mixture").click()
         mixture = page.get_by_role("group", name="Mixture 1")
-        mixture.get_by_label("Components").fill("water, ethanol, glycerin")
+        for name in SOLVENTS:
+            expect(mixture.get_by_label(name)).to_be_checked()
         mixture.get_by_label("Maximum number above 0").fill("2")
         mixture.get_by_label("Least share if present").fill("0,1")
-        page.get_by_role("button", name="Create the study").click()
-        expect(page.locator(".fault").filter(has_text="did you mean glycerol?")).to_be_visible()
-        mixture.get_by_label("Components").fill(", ".join(SOLVENTS))
         mixture.get_by_label("Sum").fill("9")
         page.get_by_role("button", name="Create the study").click()
         expect(page.locator(".fault").filter(has_text="must be at most 3")).to_be_visible()
@@ -84,3 +82,91 @@ def test_rounded_shares_in_a_table_are_scaled_to_the_total_on_request(
     stored = checked(api.get("/v1/studies/coating/observations"))["items"]
     assert [sum(each["parameters"].values()) for each in stored] == pytest.approx([100.0, 100.0], abs=1e-9)
     assert stored[0]["parameters"]["binder"] == pytest.approx(58.3 / 0.999)
+
+
+def test_the_form_offers_all_shares_counts_those_that_are_always_present_and_says_the_rules(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    with tab(browser, site) as page:
+        page.goto("/new")
+        page.get_by_label("Title").fill("Clear coat (2K-PU, Nov.)")
+        expect(page.get_by_label("ID", exact=True)).to_have_value("Clear-coat-2K-PU-Nov")
+        page.get_by_label("The result should be").select_option("several")
+        expect(page.locator("#goal")).to_have_text("Choose whether result 1 and result 2 should be large or small.")
+        for number, (name, words) in enumerate((("hardness", "large"), ("price", "small")), start=1):
+            row = page.get_by_role("group", name=f"Result {number}")
+            row.get_by_label("Name").fill(name)
+            row.get_by_label("is to be").select_option(label=f"as {words} as possible")
+        ends = {"Binder A": (40, 80), "Butyl acetate": (0, 40), "Xylene": (0, 40), "MPA": (0, 30), "Ethanol": (0, 30)}
+        for number, (name, (low, high)) in enumerate(ends.items(), start=1):
+            add_parameter(page, number, name, "float", str(low), str(high))
+            page.get_by_role("group", name=f"Parameter {number}").get_by_label("Unit").fill("%")
+        add_parameter(page, 6, "Temperature", "float", "0", "100")
+        page.get_by_role("group", name="Parameter 6").get_by_label("Unit").fill("°C")
+        page.get_by_role("button", name="Add a mixture").click()
+        mixture = page.get_by_role("group", name="Mixture 1")
+        checked_ones = [name for name in (*ends, "Temperature") if mixture.get_by_label(name).is_checked()]
+        assert checked_ones == [], "the temperature has another unit: a person decides"
+        for name in ends:
+            mixture.get_by_label(name).check()
+        mixture.get_by_label("Sum").fill("100")
+        mixture.get_by_label("Maximum number above 0").fill("4")
+        expect(mixture).to_contain_text("Binder A is always above 0 and counted. So 4 allows 3 others.")
+        page.get_by_text("Limits on conditions and results").click()
+        page.get_by_role("button", name="Add a quantity").click()
+        quantity = page.locator("#quantities .row")
+        quantity.get_by_label("Name").fill("Viscosity")
+        quantity.get_by_label("at most").fill("120")
+        quantity.get_by_label("Unit").fill("mPa·s")
+        page.get_by_text("Plates", exact=True).click()
+        page.get_by_label("Trials on a plate").fill("6")
+        page.get_by_role("group", name="Equal on a plate").get_by_label("Temperature").check()
+        expect(page.locator("#summary-rules li")).to_have_text(
+            [
+                "Mixture: Binder A + Butyl acetate + Xylene + MPA + Ethanol = 100, at most 4 of them above 0",
+                "Viscosity: at most 120\N{NO-BREAK SPACE}mPa·s",
+                "Plates of 6 trials with the same Temperature",
+            ]
+        )
+        page.set_viewport_size({"width": 1366, "height": 768})
+        page.get_by_role("button", name="Create the study").click()
+        page.wait_for_url("**/studies/Clear-coat-2K-PU-Nov")
+    declared = checked(api.get("/v1/studies/Clear-coat-2K-PU-Nov"))
+    assert declared["mixtures"] == [{"parameters": list(ends), "total": 100, "at_most": 4}]
+    with tab(browser, site) as page:
+        page.goto("/studies/Clear-coat-2K-PU-Nov/edit")
+        mixture = page.get_by_role("group", name="Mixture 1")
+        expect(mixture.get_by_label("Ethanol")).to_be_checked()
+        expect(mixture.get_by_label("Temperature")).not_to_be_checked()
+
+
+def test_a_line_is_typed_into_a_table_of_descriptors(browser: Browser, site: str, api: httpx.Client) -> None:
+    parameters = [
+        {
+            "name": "hardener",
+            "kind": "categorical",
+            "choices": ["Desmodur L75", "Tolonate HDT"],
+            "descriptors": {"NCO": [13.3, 22], "price": [4, 5.5]},
+        }
+    ]
+    checked(api.post("/v1/studies", json={"id": "hard", "direction": "maximize", "parameters": parameters}))
+    with tab(browser, site) as page:
+        page.goto("/studies/hard/edit")
+        row = page.get_by_role("group", name="Parameter 1", exact=True)
+        row.get_by_text("Prior knowledge and conditions").click()
+        table = row.get_by_label("Numbers that describe the values")
+        expect(table).to_have_value("hardener; NCO; price\nDesmodur L75; 13.3; 4\nTolonate HDT; 22; 5.5")
+        before = table.input_value()
+        table.fill(f"{before}\nTolonate X FLO;12,3")
+        page.get_by_role("button", name="Show what changes").click()
+        expect(row.locator(".fault")).to_contain_text("line 4 has 2 cells, but the first line has 3.")
+        expect(row.locator("[data-part=choice]")).to_have_count(2)
+        table.fill(f"{before.replace('; ', chr(9))}\nTolonate X FLO;12,3;14,0")
+        table.blur()
+        expect(row.locator("[data-part=choice]")).to_have_count(3)
+        page.get_by_role("button", name="Show what changes").click()
+        page.get_by_role("button", name="Save these changes").click()
+        page.wait_for_url("**/studies/hard")
+    (hardener,) = checked(api.get("/v1/studies/hard"))["parameters"]
+    assert hardener["choices"] == ["Desmodur L75", "Tolonate HDT", "Tolonate X FLO"]
+    assert hardener["descriptors"] == {"NCO": [13.3, 22, 12.3], "price": [4, 5.5, 14]}

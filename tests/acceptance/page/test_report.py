@@ -228,7 +228,7 @@ def test_a_report_shows_names_that_contain_markup_as_they_are(browser: Browser, 
         opened(page, "hostile")
         expect(page.get_by_role("region", name="Results").get_by_role("row").last).to_contain_text(HOSTILE)
         opened(page, "weighed")
-        expect(page.get_by_role("region", name="Best point")).to_contain_text(HOSTILE)
+        expect(page.get_by_role("region", name="Measured best compromises")).to_contain_text(HOSTILE)
         expect(page.locator("#front")).to_have_attribute("data-state", "shown")
 
 

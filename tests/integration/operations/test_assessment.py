@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adabkb_service.contract.requests import TrialValueBody
+from adabkb_service.contract.answers import Prediction
+from adabkb_service.contract.requests import PointValueBody, TrialValueBody
 from adabkb_service.errors import Invalid, Unavailable
 from adabkb_service.operations.model.analysis import importance, validation
 from adabkb_service.operations.model.assessment import assessment
@@ -19,6 +20,7 @@ from adabkb_service.operations.model.unusual import Stored, stored, warnings
 from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
+from adabkb_service.operations.words import wording
 from adabkb_service.study import lifecycle
 from tests.calls import watching
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
@@ -248,9 +250,47 @@ def test_several_objectives_are_named(running: Service) -> None:
     assert set(found.findings.importances) <= {"error", "size"}
 
 
+@pytest.mark.long
+def test_what_an_edit_added_is_tried_before_one_stops(running: Service) -> None:
+    objectives = [{"metric": "error", "direction": "minimize"}, {"metric": "size", "direction": "maximize"}]
+    bounds = [{"metric": "cost", "upper": 3}]
+    create(running, definition(direction=None, objectives=objectives, parameters=LAB, outcome_constraints=bounds))
+    point = {"temperature": 50, "catalyst": "XPhos", "dye": 0.1}
+    told = {"error": 1.0, "size": 1.0, "cost": 4.0}
+    observe_batch(running, "s", [told_at(point, {**told, "cost": 1.0})])
+    observe_batch(running, "s", [told_at(point, told) for _ in range(12)])
+    found = assessment(running, "s")
+    assert "12 results violate the bounds of cost." in found.progress.text
+    assert "not tried yet" not in found.outlook.text
+    wider = {**LAB[0], "high": 140}
+    more = {**LAB[1], "choices": [*LAB[1]["choices"], "JackiePhos"]}
+    edit(running, wider, more)
+    assert assessment(running, "s").outlook.text.startswith(
+        "It is too early to stop. Added to the space, and not tried yet: temperature above 100, catalyst JackiePhos."
+    )
+    tried = {"temperature": 120, "catalyst": "JackiePhos", "dye": 0.1}
+    observe_batch(running, "s", [told_at(tried, told)])
+    assert "not tried yet" not in assessment(running, "s").outlook.text
+
+
+def told_at(point: dict[str, Any], metrics: dict[str, float]) -> Any:
+    """A result of a study with several objectives at a user's point."""
+    others: dict[str, Any] = {"value": None, "std_error": None, "std_errors": {}}
+    return PointValueBody.model_construct(parameters=point, metrics=metrics, **others)
+
+
 def observed(running: Service, trial: int, value: float | None, metrics: dict[str, float]) -> None:
     others: dict[str, Any] = {"attempt": None, "parameters": None, "std_error": None, "std_errors": {}}
     observe(running, "s", TrialValueBody.model_construct(trial=trial, value=value, metrics=metrics, **others))
+
+
+def test_a_suggestion_that_probably_violates_a_bound_is_not_called_promising(running: Service) -> None:
+    create(running, definition(outcome_constraints=[{"metric": "cost", "upper": 3}]))
+    (trial,) = suggest(running, "s", Ask()).view.trials
+    for probability, purpose in ((0.03, "tests a bound"), (0.9, "promising")):
+        expected = Prediction(mean=1.0, std=0.1, lcb=0.8, ucb=1.2, feasible_probability=probability)
+        told = trial.model_copy(update={"phase": "search", "expected": expected})
+        assert wording.purpose(told) == purpose
 
 
 def test_infeasible_results_are_not_called_best(running: Service) -> None:

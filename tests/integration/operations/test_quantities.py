@@ -192,7 +192,7 @@ def test_sentences_use_names_and_units_and_respect_natural_bounds(running: Servi
     (trial,) = suggest(running, "s", Ask(fixed={"x": 2.0})).view.trials
     decision = why(running, "s", trial.number).decision
     assert decision is not None
-    assert "Held fixed: Bath temperature = 2.0\xa0°C." in decision.in_words
+    assert "Held fixed: Bath temperature = 2\xa0°C." in decision.in_words
     assert re.search(r"\d\s% \(90%: [\d.e-]+ to [\d.]+\s%\)", decision.in_words)
     expected = [
         float(found)

@@ -35,6 +35,7 @@ from adabkb_service.operations.model.choices import RatedChoices, largest_change
 from adabkb_service.operations.model.failures import where_failed
 from adabkb_service.operations.model.front import front
 from adabkb_service.operations.model.good_ranges import GoodRange, good_range
+from adabkb_service.operations.model.newly_allowed import untried_additions
 from adabkb_service.operations.model.predict import model_reason, row
 from adabkb_service.operations.model.range_ends import range_ends
 from adabkb_service.operations.model.unusual import APART
@@ -47,7 +48,7 @@ from adabkb_service.operations.words.ending import ended_early
 from adabkb_service.operations.words.labels import Labels
 from adabkb_service.operations.words.state_in_words import state_in_words
 from adabkb_service.operations.words.wording import FINAL
-from adabkb_service.storage import observations, result_table, trials
+from adabkb_service.storage import events, observations, result_table, trials
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle, render
 
@@ -95,6 +96,10 @@ class _Facts:
     """By numerical parameter that matters: where it is good."""
     failures: str = ""
     """Where all failures lie, in words."""
+    additions: list[str] = field(default_factory=list)
+    """What an edit added to the space and has no result, in words."""
+    violating: dict[str, int] = field(default_factory=dict)
+    """Bounded metric -> the number of results that count and violate its bounds, with several objectives."""
     unseen: int = 0
     """The number of results that were stored after those in the model's answer."""
 
@@ -202,7 +207,35 @@ def _facts_of(service: Service, study: StudyRow) -> _Facts:
     repetitions = None
     if measured is not None and measured.mean is not None:
         repetitions = answers.Repetitions(count=measured.count, mean=measured.mean)
-    return _Facts(full, study, definition, latest, measured=repetitions, failures=failures)
+    found = _Facts(full, study, definition, latest, measured=repetitions, failures=failures)
+    _compare_with_results(service, found)
+    return found
+
+
+def _compare_with_results(service: Service, facts: _Facts) -> None:
+    """Add what an edit added to the space and nobody has tried, and how many results violate the bounds."""
+    study, definition = facts.row, facts.definition
+    is_bounded = bool(definition.objectives and definition.outcome_constraints)
+    if study.observations > MAX_COUNTED or not (definition.space_version > 1 or is_bounded):
+        return
+    with service.database.reading() as connection:
+        results = [each for each in observations.page(connection, study.id, 0, MAX_COUNTED) if not each.excluded]
+        changes = events.of_kinds(connection, study.id, ("created", "edited"), MAX_COUNTED)
+    if is_bounded:
+        for bound in definition.outcome_constraints:
+            measured = [each.metrics or {} for each in results]
+            values = [metrics[bound.metric] for metrics in measured if bound.metric in metrics]
+            facts.violating[bound.metric] = sum(not bound.allows(value) for value in values)
+    if definition.space_version > 1:
+        spaces = []
+        for each in changes:
+            if each.kind == "created":
+                spaces.append(each.payload["definition"]["parameters"])
+            elif each.kind == "edited":
+                spaces.append(each.payload["parameters"])
+        left_out = {*context_of(definition.parameters), *(e.name for e in definition.parameters if e.kind == "fixed")}
+        chosen = [each for each in definition.parameters if each.name not in left_out]
+        facts.additions = untried_additions(chosen, spaces, [each.parameters for each in results], facts.names)
 
 
 def _ask(service: Service, facts: _Facts) -> None:
@@ -346,6 +379,7 @@ def _progress(facts: _Facts, expected: Prediction | None, *, is_doubted: bool) -
         words.AtBest(at_best, repetition, facts.measured, preferred, is_early=facts.has_few_results),
         facts.front,
         facts.names,
+        facts.violating,
     )
     if facts.unseen:
         text = f"{text} {words.unseen(facts.unseen)}"
@@ -425,6 +459,7 @@ def _outlook(facts: _Facts) -> answers.Outlook:
         is_over=is_over,
         is_poor=is_poor,
         is_beyond=is_feasible and _is_best_beyond(facts),
+        additions=facts.additions,
     )
     return found.model_copy(update={"text": text})
 
@@ -481,7 +516,8 @@ def _checks(facts: _Facts) -> Iterator[answers.Check]:
         return
     fewest = facts.model.fewest
     if fewest is not None and 0 < facts.results < fewest:
-        text = words.few_results(facts.results, facts.definition.dimension, fewest)
+        has_several = bool(facts.definition.objectives)
+        text = words.few_results(facts.results, facts.definition.dimension, fewest, has_several=has_several)
         yield answers.Check(check="few_results", text=text)
     for name, found in facts.validations.items():
         yield from _prediction_checks(found, facts, name)

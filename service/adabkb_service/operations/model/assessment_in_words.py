@@ -40,6 +40,8 @@ BEYOND = (
     "bound is right, you can stop: nothing more can be gained."
 )
 OVER = "The study issues no new trials."
+MORE = "More trials may bring better ones: raise the budget if that is worth them."
+LITTLE_MORE = "More trials would probably bring little."
 NO_GROWTH = "brought no noticeably better compromise."
 LITTLE_GROWTH = 5e-4
 """The relative increase of the hypervolume that is not noticeable."""
@@ -66,7 +68,9 @@ ORIGINS: Mapping[str, str] = {
 }
 NO_GAP: Mapping[NoGap, str] = {
     "no_results": "There are no results yet.",
-    "several_objectives": "With several objectives, no single number can express the remaining gain.",
+    "several_objectives": (
+        "It is too early to say. The answer compares the best compromises with those before the last 10 results."
+    ),
     "nothing_feasible": "No result satisfies all bounds, so the remaining gain is unknown.",
     "model_failed": "The model has failed, so the remaining gain is unknown.",
     "model_pending": "The model has not computed the remaining gain yet.",
@@ -98,6 +102,7 @@ def progress(
     at_best: AtBest,
     front: Front | None,
     names: Labels,
+    violating: Mapping[str, int] = MappingProxyType({}),
 ) -> str:
     """Return sentences about the best results so far.
 
@@ -108,11 +113,14 @@ def progress(
         at_best: what the model says about the best result.
         front: the Pareto front; None with a single objective.
         names: the labels and units of the study.
+        violating: bounded metric -> the number of results that violate its bounds, with several objectives.
     """
     if not results:
         return _without_results(study)
     if study.objectives:
-        return _of_several(study, results, front, names)
+        told = [_of_several(study, results, front, names)]
+        told += [_violating(count, names.metric(name)) for name, count in violating.items() if count]
+        return " ".join(told)
     best = study.best
     if best is None:
         return f"{_number_of(results, 'result')}."
@@ -405,6 +413,7 @@ def outlook(
     is_over: bool = False,
     is_poor: bool = False,
     is_beyond: bool = False,
+    additions: Sequence[str] = (),
 ) -> str:
     """Return the answer to the question whether to stop, and how much further trials can gain.
 
@@ -416,13 +425,18 @@ def outlook(
         is_over: whether the study issues no more new points.
         is_poor: whether the model predicts too poorly to rely on its bound.
         is_beyond: whether the best result is better than the natural bound allows.
+        additions: what an edit added to the space and nobody has tried since.
     """
+    untried = _untried(additions)
     if is_beyond:
-        return f"{OVER} {BEYOND}" if is_over else BEYOND
+        return " ".join(filter(None, [OVER if is_over else "", BEYOND, untried]))
     if is_poor:
         possible = replace(possible, gap=None)
     if is_over:
-        return " ".join(filter(None, [OVER, growth or _remaining(found, possible, is_poor=is_poor)]))
+        more = f"{growth} {LITTLE_MORE if growth.endswith(NO_GROWTH) else MORE}" if growth else ""
+        return " ".join(filter(None, [OVER, untried, more or _remaining(found, possible, is_poor=is_poor)]))
+    if untried:
+        return " ".join(filter(None, ["It is too early to stop.", untried, growth]))
     if growth:
         return f"{'You can perhaps stop.' if growth.endswith(NO_GROWTH) else NOT_YET} {growth}"
     why_small = _why_small(found, possible)
@@ -436,6 +450,14 @@ def outlook(
         if not why_small:
             sentences[-1] = sentences[-1].removesuffix(".") + ", which alone is no reason to stop."
     return " ".join(sentences)
+
+
+def _untried(additions: Sequence[str]) -> str:
+    """Return a sentence about what an edit added and nobody has tried since; empty if there is nothing."""
+    if not additions:
+        return ""
+    more = f" and {len(additions) - MAX_CHOICES} more" if len(additions) > MAX_CHOICES else ""
+    return f"Added to the space, and not tried yet: {', '.join(additions[:MAX_CHOICES])}{more}."
 
 
 def _remaining(found: Outlook, possible: PossibleGain, *, is_poor: bool) -> str:
@@ -552,14 +574,17 @@ def _of_several(study: Study, results: int, front: Front | None, names: Labels) 
     return " ".join(sentences)
 
 
-def few_results(results: int, parameters: int, fewest: int) -> str:
-    """Warn that there are few results."""
+def _violating(count: int, metric: str) -> str:
+    return f"{_number_of(count, 'result')} {'violates' if count == 1 else 'violate'} the bounds of {metric}."
+
+
+def few_results(results: int, parameters: int, fewest: int, *, has_several: bool = False) -> str:
+    """Warn that there are few results. ``has_several``: whether there are several objectives, which have no bound on
+    the remaining gain."""
     of = f"{_number_of(parameters, 'parameter')} that {'varies' if parameters == 1 else 'vary'}"
     more = _number_of(fewest - results, "more result")
-    return (
-        f"Few results: {results}, for {of}. The model needs {more} to compare parameters and to bound the remaining "
-        "gain."
-    )
+    gain = "" if has_several else " and to bound the remaining gain"
+    return f"Few results: {results}, for {of}. The model needs {more} to compare parameters{gain}."
 
 
 def beyond_bounds(best: float, sign: float, quantity: Quantity) -> str:
@@ -629,11 +654,14 @@ def too_sure(found: Validation, metric: str, names: Labels) -> str:
     warning is about the intervals that were given with the suggestions."""
     of = f" of {names.metric(metric)}" if metric else ""
     inside, count = round((found.inside or 0.0) * found.counted), found.counted
-    kind = "the intervals that"
     if not is_too_narrow(inside, count):
         inside, count = found.verdict.suggested_inside, found.verdict.suggested
-        kind = "the intervals given with the suggestions, which"
-    return f"The model is too confident: {inside} of {count} results{of} lie in {kind} should contain 90%."
+        return (
+            f"The model was too confident when it suggested trials: {inside} of {count} results{of} lie in the "
+            "intervals given with the suggestions, which should contain 90%. At measured points, its intervals are "
+            "reliable by now. So doubt its predictions at new points, not those at measured ones."
+        )
+    return f"The model is too confident: {inside} of {count} results{of} lie in the intervals that should contain 90%."
 
 
 def edge(found: RangeEnd, names: Labels) -> str:

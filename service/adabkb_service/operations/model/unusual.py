@@ -66,6 +66,8 @@ def stored(service: Service, study_id: str, seq: int) -> Stored:
     study = lifecycle.full_view(row)
     result = compared.result
     numbers = wording.result(study.quantities, {"value": result.value, "metrics": result.metrics or {}})
+    if result.missing:
+        numbers = f"{numbers}; {wording.missing(study, result)} still missing"
     return Stored(numbers, _sentence(study, compared, _Model(service, row)))
 
 

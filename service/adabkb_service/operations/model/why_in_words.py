@@ -131,10 +131,12 @@ def _prediction(
             for name, found in expected["metrics"].items()
         )
         yield f"The model expected {', '.join(each)}."
-        return
-    yield from _expectation(expected, sign, best, names.quantity(), as_text)
+    else:
+        yield from _expectation(expected, sign, best, names.quantity(), as_text)
     if (probability := expected.get("feasible_probability")) is not None:
         yield f"The point satisfies all outcome constraints with probability {_percent(probability)}."
+        if probability < HALF:
+            yield "So it tests where the bounds are, rather than being a candidate for the best point."
 
 
 def _expectation(

@@ -13,8 +13,18 @@ from adabkb_service.storage.rows import EventRow
 
 Fields = Mapping[str, Any]
 """A stored parameter."""
-RULES = [name for name in IN_EVENT if name != "constraints"]
-"""Fields of a definition of which ``_differences`` says only that they were changed."""
+RULES: Mapping[str, str] = {
+    "baseline": "the values in use",
+    "early_stopping": "the rule of early stopping",
+    "mixtures": "the mixtures",
+    "noise_std": "the standard deviation of a result",
+    "per_cost": "the preference for cheap trials",
+    "prior": "the prior knowledge",
+    "robust": "the treatment of results that may be wrong",
+}
+"""Name of a rule -> what a sentence calls it."""
+DESCRIBED = ("constraints", "outcome_constraints")
+"""Fields of a definition that ``_differences`` describes in detail. Of each other one, it says only that it changed."""
 
 
 def edits(changes: Iterable[EventRow]) -> dict[int, str]:
@@ -47,7 +57,22 @@ def _differences(before: Fields, edit: Edited) -> Iterator[str]:
         yield f"constraints: {'; '.join(edit['constraints']) or 'none'}"
     if edit.get("closes_plate"):
         yield "the last plate was closed, since no point has its values"
-    yield from (f"{name} was changed" for name in edit if name in RULES)
+    if "outcome_constraints" in edit:
+        yield from _bounds(before.get("outcome_constraints") or [], edit["outcome_constraints"] or [])
+    yield from (f"{RULES.get(name, name)} changed" for name in IN_EVENT if name in edit and name not in DESCRIBED)
+
+
+def _bounds(before: Sequence[Fields], after: Sequence[Fields]) -> Iterator[str]:
+    """Yield the bounds of metrics that have changed, with the former ones."""
+    was, now = ({each["metric"]: _bound(each) for each in listed} for listed in (before, after))
+    for name in dict.fromkeys([*was, *now]):
+        if was.get(name) != now.get(name):
+            yield f"{name}: {now.get(name, 'no bound')} (it was {was.get(name, 'without a bound')})"
+
+
+def _bound(constraint: Fields) -> str:
+    ends = {"at least": constraint.get("lower"), "at most": constraint.get("upper")}
+    return " and ".join(f"{words} {shown(end)}" for words, end in ends.items() if end is not None) or "no bound"
 
 
 def _changed_list(name: str, before: Sequence[object], after: Sequence[object]) -> Iterator[str]:

@@ -83,12 +83,16 @@ def _write(report: StudyReport, file: TextIO) -> None:
     file.writelines(f"* Constraint: {_text(each)}\n" for each in study.constraints)
     file.writelines(f"* {_text(name)}: {_text(text)}\n" for name, text in definition_in_words.rules(study))
     file.write(f"* Created: {words.moment(study.created_at)} UTC\n\n")
-    file.write("## Best compromises by the model\n\n" if study.objectives else "## Best point\n\n")
-    if report.recommendation.reason in words.REASONS:
-        file.write(f"{_text(words.REASONS[report.recommendation.reason])}\n\n")
-    _table(file, *words.best_points(report))
+    for title, note, table in words.best_tables(report):
+        file.write(f"## {title}\n\n")
+        file.write(f"{_text(note)}\n\n" if note else "")
+        if table is not None:
+            _table(file, *table)
     file.write("## Results\n\n")
-    _table(file, words.result_columns(study), (words.result_cells(study, each) for each in report.lines))
+    if study.outcome_constraints:
+        file.write(f"{words.BEYOND} {words.MARKED}\n\n")
+    reasons = words.exclusions(report)
+    _table(file, words.result_columns(study), (words.result_cells(study, each, reasons) for each in report.lines))
     if report.files:
         file.write("## Files\n\n")
         _table(file, *words.files(report))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple
 
 from adabkb_service.contract import answers
+from adabkb_service.contract.front import Front, FrontEstimate
 from adabkb_service.contract.model import ModelRecommendation
 from adabkb_service.contract.parameters import Parameter
 from adabkb_service.contract.quantities import OBJECTIVE, with_unit
@@ -42,8 +44,9 @@ OF_TRIALS = {
 }
 """Kind of an event -> what happened to the trial."""
 PART = r"[\N{MINUS SIGN}-]?\d[\d\N{NARROW NO-BREAK SPACE}]*(\.\d+)?(×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"
-NUMBER = re.compile(rf"{PART}( ?± ?{PART})?")
-"""A number, perhaps with its error. A text of digits and hyphens, such as 1268824-69-6, is not a number."""
+NUMBER = re.compile(rf"(\N{{BLACK UP-POINTING TRIANGLE}} )?{PART}( ?± ?{PART})?")
+"""A number, perhaps marked as beyond its bound, perhaps with its error. A text of digits and hyphens, such as
+1268824-69-6, is not a number."""
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
 MAX_WORKERS = 6
 """The maximum number of workers that a summary names."""
@@ -77,8 +80,26 @@ class Headline(NamedTuple):
 
 
 DOUBTED = "Do not rely on this number: see the warnings."
+FEASIBLE = "feasible_probability"
+"""The key of a probability among the texts of a point."""
+MEASURED = (
+    "No other result is at least as good in every objective and better in one. Results that violate a bound are left "
+    "out."
+)
+NO_COMPROMISE = "No result satisfies all bounds yet."
+EXPECTED = (
+    "Evaluated points. The numbers are what the model expects there on average, so they depend less on luck than "
+    "single results."
+)
+IN_CONTEXT = "The context is that of the latest result:"
+NONE_EXPECTED = "The model expects no best compromises yet."
+BEYOND = "\N{BLACK UP-POINTING TRIANGLE}"
+"""Marks a number that violates its bound."""
 Table = tuple[list[str], list[list[str]]]
 """The header and the rows."""
+MARKED = "marks a number that violates its bound."
+_Column = tuple[str, "answers.Parameters | None", dict[str, str]]
+"""The head of a column, its point, and the texts of its numbers by name."""
 
 
 def moment(at: datetime | None) -> str:
@@ -173,28 +194,87 @@ def answers_of(report: StudyReport) -> Iterator[tuple[str, str]]:
             yield question, answer.text
 
 
+def best_tables(report: StudyReport) -> Iterator[tuple[str, str, Table | None]]:
+    """Yield what is best: titles, notes and tables. In a table, each point is a column. With a single objective, it is
+    the best point; with several, the measured best compromises, and those of the model. A table without points is
+    None, and its note says why."""
+    if not report.study.objectives:
+        yield "Best point", REASONS.get(report.recommendation.reason or "", ""), best_points(report)
+        return
+    found = report.front
+    if found is None:
+        yield "Best compromises", REASONS.get(report.recommendation.reason or "", ""), None
+        return
+    none = NO_COMPROMISE if found.results else REASONS["no_results"]
+    yield "Measured best compromises", MEASURED if found.observed else none, _compromises(report.study, found)
+    where = "" if not (report.is_now and found.model) else f" {IN_CONTEXT} {_context(report.study, found.model[0])}."
+    told = f"{EXPECTED}{where}" if found.model else NONE_EXPECTED
+    yield "Best compromises by the model", told, _expected_compromises(report, found)
+
+
+def _compromises(study: answers.Study, found: Front) -> Table | None:
+    """Return the measured best compromises, ordered by the first objective; None without any."""
+    columns: list[_Column] = [
+        (
+            f"trial {each.trial}" if each.trial else f"own result R{each.observation}",
+            each.parameters,
+            {name: _format_measured(study, name, value) for name, value in each.metrics.items()},
+        )
+        for each in sorted(found.observed, key=lambda each: _rank(found, each.metrics[found.objectives[0].metric]))
+    ]
+    return _as_columns(study, columns) if columns else None
+
+
+def _expected_compromises(report: StudyReport, found: Front) -> Table | None:
+    """Return the points on the model's front, ordered by the first objective; None without any."""
+    study, first = report.study, found.objectives[0].metric
+    columns: list[_Column] = []
+    points = zip(found.model, report.measured_at, strict=True)
+    for each, names in sorted(points, key=lambda pair: _rank(found, pair[0].metrics[first].mean)):
+        texts = {name: wording.expected(study, name, at, has_unit=False) for name, at in each.metrics.items()}
+        if study.outcome_constraints:
+            texts[FEASIBLE] = figure(each.feasible_probability, 2)
+        columns.append((f"as {', '.join(names)}" if names else UNKNOWN, each.parameters, texts))
+    return _as_columns(study, columns) if columns else None
+
+
+def _rank(found: Front, value: float) -> float:
+    """Return a number of the first objective as a key for sorting: the best comes first."""
+    return -value if found.objectives[0].direction == "maximize" else value
+
+
+def _context(study: answers.Study, point: FrontEstimate) -> str:
+    known = {each.name: each for each in study.parameters}
+    return ", ".join(
+        f"{known[name].label or name} {wording.setting_in_unit(known[name], point.parameters[name])}"
+        for name in wording.context(study)
+    )
+
+
 def best_points(report: StudyReport) -> Table:
-    """Return the best point according to the model, with predictions, and the best observation, with its measurements.
-    With several objectives, return the points on the model's front."""
-    study, found = report.study, report.recommendation
-    columns: list[tuple[str, answers.Parameters | None, dict[str, str]]] = []
-    if found.front is not None:
-        for number, each in enumerate(found.front, start=1):
-            texts = {name: wording.expected(study, name, at) for name, at in each.metrics.items()}
-            columns.append((f"point {number}", each.parameters, texts))
-    else:
-        best = study.best
-        at = "" if best is None or best.trial is None else f" (trial {best.trial})"
-        by = "by the model now, in the latest context" if report.is_now else "by the model"
-        columns = [(by, *_by_model(report)), (f"best observed{at}", *_best_observed(report))]
+    """Return the best point according to the model, with predictions, and the best observation, with its
+    measurements."""
+    study, best = report.study, report.study.best
+    at = "" if best is None or best.trial is None else f" (trial {best.trial})"
+    by = "by the model now, in the latest context" if report.is_now else "by the model"
+    return _as_columns(study, [(by, *_by_model(report)), (f"best observed{at}", *_best_observed(report))])
+
+
+def _as_columns(study: answers.Study, columns: list[_Column]) -> Table:
+    """Return a table whose columns are points, each with its parameters and its numbers."""
     points = [None if point is None else wording.as_shown(study, point) for _, point, _ in columns]
     rows = [
         [wording.parameter_title(each), *(_setting_at(each, point) for point in points)] for each in study.parameters
     ]
     for name in wording.labelled(study):
         titled = wording.title(study, None if name == OBJECTIVE else name)
-        rows.append([titled, *(texts.get(name, UNKNOWN) for _, _, texts in columns)])
-    return ["Parameter", *(header for header, _, _ in columns)], rows
+        bounds = wording.bounds(study, name)
+        rows.append(
+            [f"{titled}, {bounds}" if bounds else titled, *(texts.get(name, UNKNOWN) for _, _, texts in columns)]
+        )
+    if study.outcome_constraints and any(FEASIBLE in texts for _, _, texts in columns):
+        rows.append(["Probability that it satisfies all bounds", *(texts[FEASIBLE] for _, _, texts in columns)])
+    return ["Parameter", *(head for head, _, _ in columns)], rows
 
 
 def _by_model(report: StudyReport) -> tuple[answers.Parameters | None, dict[str, str]]:
@@ -235,8 +315,17 @@ def result_columns(study: answers.Study) -> list[str]:
     return ["Trial", "State", *plate, *of_value, *metrics, *parameters, *last]
 
 
-def result_cells(study: answers.Study, line: Line) -> list[str]:
-    """Return a row of the table of results."""
+def exclusions(report: StudyReport) -> dict[int, str]:
+    """Return the number of each excluded result -> the reason that a user gave for its exclusion."""
+    found: dict[int, str] = {}
+    for each in report.changes:
+        if each.kind == "corrected" and each.payload.get("excluded") and each.payload.get("reason"):
+            found[each.payload["observation"]] = reason_of(each)
+    return found
+
+
+def result_cells(study: answers.Study, line: Line, reasons: Mapping[int, str] = MappingProxyType({})) -> list[str]:
+    """Return a row of the table of results. ``reasons``: number of an excluded result -> why it is excluded."""
     trial, result = line.trial, line.result
     point = result.parameters if result else trial.parameters if trial else {}
     cells = [str(trial.number) if trial else f"R{result.seq}" if result else "", _state(study, line)]
@@ -250,15 +339,19 @@ def result_cells(study: answers.Study, line: Line) -> list[str]:
         ]
     metrics, errors = (result.metrics or {}, result.std_errors or {}) if result else ({}, {})
     for name in wording.measured(study):
-        cells += [_format_measured(study, name, metrics.get(name)), figure(errors.get(name))]
+        is_beyond = result is not None and wording.beyond(study, result, name)
+        number = _format_measured(study, name, metrics.get(name))
+        cells += [f"{BEYOND} {number}" if is_beyond else number, figure(errors.get(name))]
     suggested = trial.parameters if trial and result else point
     point, suggested = (wording.as_shown(study, each) for each in (point, suggested))
     cells += [_evaluated_setting(each, point, suggested) for each in study.parameters if each.kind != "fixed"]
     notes = [] if trial is None else [wording.reason(trial), trial.attributes.get("note")]
     if trial is None and result is not None:
         notes = [result.attributes.get("note")]
-    worker, source = (None if trial is None else trial.worker), result or trial
-    people = [worker or UNKNOWN, (source and source.reported_by) or UNKNOWN]
+    if result is not None and result.excluded and result.seq in reasons:
+        notes.append(f"excluded: {reasons[result.seq]}")
+    worker, told = (None if trial is None else trial.worker), result or trial
+    people = [worker or UNKNOWN, (told and told.reported_by) or UNKNOWN]
     return [*cells, "; ".join(str(each) for each in notes if each), *people, moment(_when(line))]
 
 
@@ -266,10 +359,17 @@ def without_empty(study: answers.Study, header: list[str], rows: list[list[str]]
     """Return a table without the columns that are empty in all rows. Numbers are aligned, except those of parameters,
     which may be rounded."""
     settings = {wording.parameter_title(each) for each in study.parameters}
-    filled = [i for i in range(len(header)) if not rows or any(row[i] not in ("", UNKNOWN) for row in rows)]
-    texts = {i: [row[i] for row in rows] for i in filled}
-    columns = [texts[i] if header[i] in settings else aligned(texts[i]) for i in filled]
-    return [header[i] for i in filled], [list(row) for row in zip(*columns, strict=True)]
+    kept = [i for i in range(len(header)) if not rows or any(row[i] not in ("", UNKNOWN) for row in rows)]
+    texts = {i: [row[i] for row in rows] for i in kept}
+    columns = [texts[i] if header[i] in settings else _aligned(texts[i]) for i in kept]
+    return [header[i] for i in kept], [list(row) for row in zip(*columns, strict=True)]
+
+
+def _aligned(cells: list[str]) -> list[str]:
+    """Align the numbers of a column, also those that are marked."""
+    marks = [BEYOND + " " if cell.startswith(BEYOND) else "" for cell in cells]
+    plain = aligned([cell.removeprefix(mark) for cell, mark in zip(cells, marks, strict=True)])
+    return [mark + cell for mark, cell in zip(marks, plain, strict=True)]
 
 
 def is_number(cell: str) -> bool:

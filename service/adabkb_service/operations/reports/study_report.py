@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
+from typing import Any
 
 from sqlalchemy import Connection
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.access import AuditEntry
 from adabkb_service.contract.assessment import Assessment
+from adabkb_service.contract.context import context_of
+from adabkb_service.contract.front import Front, FrontEstimate
 from adabkb_service.contract.model import Recommendation
 from adabkb_service.contract.parameters import FloatParameter, IntParameter
 from adabkb_service.contract.stored import definition_of
@@ -21,6 +25,7 @@ from adabkb_service.errors import Unavailable
 from adabkb_service.operations.data import table
 from adabkb_service.operations.data.export import all_events, event_line
 from adabkb_service.operations.model import assessment, predict
+from adabkb_service.operations.model.front import front
 from adabkb_service.operations.model.in_context import LATEST, Context
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.words.ending import EndedEarly, ended_early
@@ -65,9 +70,14 @@ class StudyReport:
     study: answers.Study
     assessment: Assessment
     recommendation: Recommendation
+    """The best point; with several objectives, only the reason why the model gives no front."""
+    front: Front | None
+    """The best compromises; None with a single objective, and if the model does not answer."""
+    measured_at: list[list[str]]
+    """For each point on the model's front: the names of the results there, in any context."""
     is_now: bool
     """Whether the recommendation is for the context of the latest result, since the best point depends on a context
-    with numbers, such as the day."""
+    with numbers, such as the day; with several objectives, on any context."""
     owner: str | None
     """The user who owns the study; None if no token is required, or if the study has no owner."""
     workers: list[WorkerRow]
@@ -105,11 +115,13 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
         Busy: too many requests wait for the model.
     """
     definition = definition_of(predict.row(service, study_id).definition)
-    is_now = not definition.objectives and any(
-        isinstance(each, FloatParameter | IntParameter) and each.context for each in definition.parameters
+    is_now = any(
+        each.name in context_of(definition.parameters)
+        and (definition.objectives or isinstance(each, FloatParameter | IntParameter))
+        for each in definition.parameters
     )
     assessed = assessment.assessment(service, study_id)
-    best = _recommendation(service, study_id, LATEST if is_now else None)
+    best, compromises = _best(service, study_id, LATEST if is_now else None, has_several=bool(definition.objectives))
     with service.database.reading() as connection:
         row = studies.get(connection, study_id)
         changes = _changes(connection, study_id)
@@ -117,6 +129,8 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
             study=lifecycle.full_view(row),
             assessment=assessed,
             recommendation=best,
+            front=compromises,
+            measured_at=_measured_at(connection, row, [] if compromises is None else compromises.model),
             is_now=is_now,
             owner=grants.owner(grants.of_study(connection, study_id)),
             workers=overview.workers(connection, study_id),
@@ -133,14 +147,33 @@ def study_report(service: Service, study_id: str, *, with_audit: bool) -> Iterat
         )
 
 
-def _recommendation(service: Service, study_id: str, context: Context) -> Recommendation:
+def _best(
+    service: Service, study_id: str, context: Context, *, has_several: bool
+) -> tuple[Recommendation, Front | None]:
     """Return the best point or, with several objectives, the front. If the model does not answer, the reason is given
     instead."""
     try:
-        return predict.recommendation(service, study_id, context=context)
+        if not has_several:
+            return predict.recommendation(service, study_id, context=context), None
+        found = front(service, study_id, context=context)
     except Unavailable as error:
         reason = predict.model_reason(service, predict.row(service, study_id), error)
-        return Recommendation(model=None, observed=None, gap=None, reason=reason)
+        return Recommendation(model=None, observed=None, gap=None, reason=reason), None
+    return Recommendation(model=None, observed=None, gap=None, reason="several_objectives"), found
+
+
+def _measured_at(connection: Connection, study: StudyRow, points: Sequence[FrontEstimate]) -> list[list[str]]:
+    left_out = set(context_of(definition_of(study.definition).parameters))
+
+    def key(parameters: Mapping[str, Any]) -> str:
+        return json.dumps({name: parameters[name] for name in sorted(parameters) if name not in left_out})
+
+    found: dict[str, list[str]] = {key(each.parameters): [] for each in points}
+    if found:
+        for seq, result in observations.every(connection, study.id).items():
+            if not result.excluded and (there := found.get(key(result.parameters))) is not None:
+                there.append(f"own result R{seq}" if result.trial is None else f"trial {result.trial}")
+    return [found[key(each.parameters)] for each in points]
 
 
 def _acts(connection: Connection, study: StudyRow) -> list[AuditEntry]:

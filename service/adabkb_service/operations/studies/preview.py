@@ -91,7 +91,7 @@ def _differences(before: Study, after: Study) -> Iterator[Difference]:
     if removed or new:
         yield Difference(what="Constraints", before="\n".join(removed), after="\n".join(new))
     rules, others = (list(definition_in_words.rules(study)) for study in (before, after))
-    for name in dict.fromkeys(name for name, _ in rules + others if name != "Space"):
+    for name in dict.fromkeys(name for name, _ in rules + others if name != "Edited"):
         one, other = ("\n".join(words for each, words in pairs if each == name) for pairs in (rules, others))
         if one != other:
             yield Difference(what=name, before=one, after=other)

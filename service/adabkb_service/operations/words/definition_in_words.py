@@ -150,7 +150,7 @@ def rules(study: Study) -> Iterator[tuple[str, str]]:
     yield "Algorithm", getattr(study.algorithm, "profile", None) or study.algorithm.kind
     yield "Seed", str(study.seed)
     if study.space_version:
-        yield "Space", f"edited; version {study.space_version}"
+        yield "Edited", f"version {study.space_version} of the parameters and rules"
 
 
 def _mixture(study: Study, mixture: Mixture) -> str:
@@ -166,7 +166,7 @@ def _goal(study: Study) -> str:
         words = {2: " to ".join(ends), 1: f"{'from' if known.high is None else 'up to'} {''.join(ends)}"}
         return f"{known.label or 'the result'} {study.direction}d{f' ({words[len(ends)]})' if ends else ''}"
     worse = (
-        f" (reference {with_unit(shown(each.reference), quantity(study, each.metric).unit)})"
+        f" (worst useful value {with_unit(shown(each.reference), quantity(study, each.metric).unit)})"
         if each.reference is not None
         else ""
         for each in study.objectives

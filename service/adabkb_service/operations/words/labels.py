@@ -32,7 +32,8 @@ class Labels:
     def value(self, name: str, value: Any) -> str:
         """Return a value of a parameter, with its unit."""
         known = self.parameters.get(name)
-        return with_unit(shown(value), known.unit if known else None)
+        is_whole = isinstance(value, float) and value.is_integer()
+        return with_unit(shown(int(value) if is_whole else value), known.unit if known else None)
 
     def quantity(self, metric: str = "") -> Quantity:
         """Return the quantity of a metric, or of the single objective."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from adabkb_service.contract.algorithms import AutoProfile
@@ -56,6 +57,9 @@ ORIGINS: Mapping[str, str] = {
     "own": "chosen by a person",
 }
 """Origin -> purpose, for trials without a phase."""
+TESTS_BOUND = "tests a bound"
+"""Purpose of a trial of the search that the model expected to violate the bounds."""
+PROBABLE = 0.5
 OWN_POINT = "own point"
 """Purpose of a result without a trial, and of a failed trial that was never issued."""
 PURPOSES: Mapping[str, str] = {**PHASES, "fallback": ORIGINS["fallback"], "own": "own or queued"}
@@ -418,13 +422,21 @@ def estimate(study: Study, name: str | None, mean: float, std: float) -> str:
     return Digits(mean, mean, FINEST, known).estimate(mean, std)
 
 
-def expected(study: Study, name: str | None, found: MetricPrediction | Prediction | ModelRecommendation) -> str:
-    """Format a prediction of a metric or of the objective with its unit, clipped to the natural bounds. It has its
-    central 90% interval or, if the algorithm has other bounds, its standard deviation."""
+def expected(
+    study: Study,
+    name: str | None,
+    found: MetricPrediction | Prediction | ModelRecommendation,
+    *,
+    has_unit: bool = True,
+) -> str:
+    """Format a prediction of a metric or of the objective, with its central 90% interval or, if the algorithm has other
+    bounds, with its standard deviation; clipped to the natural bounds, with its unit if ``has_unit``."""
     mean, std = found.mean or 0.0, found.std or 0.0
+    known = quantity(study, name)
+    digits = Digits(mean, mean, FINEST, known if has_unit else known.model_copy(update={"unit": None}))
     if not isinstance(study.algorithm, AutoProfile) or found.lcb is None or found.ucb is None:
-        return estimate(study, name, mean, std)
-    return Digits(mean, mean, FINEST, quantity(study, name)).expected(mean, found.lcb, found.ucb, std)
+        return digits.estimate(mean, std)
+    return digits.expected(mean, found.lcb, found.ucb, std)
 
 
 def extrapolated(study: Study, found: Estimate) -> str:
@@ -512,7 +524,18 @@ def purpose(trial: Trial | TrialRow, *, is_repeat: bool = False) -> str:
         return PHASES["repeat"]
     if trial.state == "failed" and trial.attempt == 0:
         return OWN_POINT
+    if trial.phase == "search" and _is_probably_infeasible(trial.expected):
+        return TESTS_BOUND
     return PHASES[trial.phase] if trial.phase else ORIGINS[trial.origin]
+
+
+def _is_probably_infeasible(expected: Prediction | Mapping[str, Any] | None) -> bool:
+    """Return whether the model expected that the point of a trial probably violates the bounds."""
+    if expected is None:
+        return False
+    known = expected.get if isinstance(expected, Mapping) else partial(getattr, expected)
+    probability = known("feasible_probability", None)
+    return probability is not None and probability < PROBABLE
 
 
 def bounds(study: Study, metric: str) -> str:

@@ -107,6 +107,11 @@ export function common(ink) {
   };
 }
 
+/** The style of a symbol that is only an outline. Its inside is transparent, not absent, so that the pointer hits it.
+ * @param {string} color
+ */
+export const hollow = (color, borderWidth = 1.8) => ({ color: "transparent", borderColor: color, borderWidth });
+
 const AXIS_DIGITS = 7; // maximum number of significant digits
 const LEGEND_LINE = 24; // height of a line, in pixels
 const LEGEND_LETTER = 6.8; // average width of a letter, in pixels
@@ -118,8 +123,13 @@ const LEGEND_MARK = 40; // width of a mark with its gaps, in pixels
  */
 export function roomForLegend(chart, names) {
   const width = one(byId(chart, HTMLElement), ".plot", HTMLElement).clientWidth || Infinity;
-  const needed = names.reduce((sum, name) => sum + LEGEND_MARK + LEGEND_LETTER * name.length, 0);
-  return LEGEND_LINE * Math.floor(needed / width);
+  let [lines, used] = [0, 0];
+  for (const name of names) {
+    const needed = LEGEND_MARK + LEGEND_LETTER * name.length;
+    if (used > 0 && used + needed > width) [lines, used] = [lines + 1, 0];
+    used += needed;
+  }
+  return LEGEND_LINE * lines;
 }
 
 const STEPS_UP = 150; // a step that is lower than this part of the axis is not drawn as one

@@ -2,7 +2,7 @@
 
 import { call, pause } from "./calls.js";
 import { messageOf } from "./caught.js";
-import { allow, apart, Chart, colours, common, NO_LOG, numbers } from "./charts.js";
+import { allow, apart, Chart, colours, common, hollow, NO_LOG, numbers } from "./charts.js";
 import { progressOf } from "./compromises.js";
 import { StudyData } from "./data.js";
 import { byId } from "./elements.js";
@@ -343,7 +343,7 @@ function points(all, readable) {
         name: each.name,
         symbol,
         symbolSize: 9,
-        itemStyle: { color: "none", borderColor: color, borderWidth: 1.8 },
+        itemStyle: hollow(color),
         data: results
           .filter(({ value }) => !density || value < density.low || value > density.high)
           .map((result) => ({

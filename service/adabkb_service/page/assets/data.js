@@ -20,9 +20,12 @@ const edgesIn = (edges) =>
   edges.flatMap((each, i) => each.map((edge) => `&${["across", "up"][i]}=${encodeURIComponent(edge)}`)).join("");
 
 /** A context as a query; empty without one.
- * @param {Record<string, unknown> | undefined} context
+ * @param {Record<string, unknown> | "latest" | undefined} context
  */
-const inContext = (context) => (context ? `?context=${encodeURIComponent(JSON.stringify(context))}` : "");
+function inContext(context) {
+  if (context === undefined) return "";
+  return `?context=${context === "latest" ? context : encodeURIComponent(JSON.stringify(context))}`;
+}
 
 /** The names of the metrics beyond their bounds.
  * @param {ShownStudy} study
@@ -55,8 +58,8 @@ export class StudyData {
     this.page = `${root}/studies/${encodeURIComponent(id)}`;
     /** @type {Map<string, Promise<any>>} */
     this.kept = new Map();
-    /** @type {Record<string, unknown> | undefined} */
-    this.context = undefined; // as last filled in
+    /** @type {Record<string, unknown> | "latest" | undefined} */
+    this.context = undefined; // as last filled in, or that of the latest result
   }
 
   /** Discard all answers, so that they are read again. */
@@ -157,9 +160,13 @@ export class StudyData {
     const records = [];
     const drawn = results.filter((each) => each.is_sampled);
     if (!study.direction) return { ...history, results, drawn, records };
-    for (const { seq, value, excluded } of results) {
+    for (const { seq, value, excluded, beyond } of results) {
       const best = records.at(-1)?.[1];
-      if (!excluded && (best === undefined || (study.direction === "minimize" ? value < best : value > best)))
+      if (
+        !excluded &&
+        !beyond &&
+        (best === undefined || (study.direction === "minimize" ? value < best : value > best))
+      )
         records.push([seq, value]);
     }
     return { ...history, results, drawn, records };

@@ -2,9 +2,10 @@
 // find the field of an error.
 
 import { copied, showValue } from "./choices.js";
-import { byId, dataOf, every, holder, one } from "./elements.js";
+import { byId, dataOf, every, holder, made as madeElement, one } from "./elements.js";
 import { body, fieldsOf, Mistyped, number, together } from "./forms.js";
 import { kept } from "./kept.js";
+import { fieldOfMixture, fitMixtures, guessShares, mixture, mixtureInWords, showMixture } from "./mixtures.js";
 import { fieldOfShared, fitShared, shared, showShared } from "./shared.js";
 import {
   baseline,
@@ -22,7 +23,7 @@ import {
   showParameters,
   text,
 } from "./space.js";
-import { counted, inLargestUnit, numeral } from "./words.js";
+import { counted, inLargestUnit, inUnit, numeral } from "./words.js";
 
 const form = byId("new", HTMLFormElement);
 const rows = byId("parameters", HTMLElement);
@@ -33,6 +34,9 @@ const direction = byId("new-direction", HTMLSelectElement);
 const rule = byId("new-rule", HTMLSelectElement);
 const costBudget = byId("new-cost-budget", HTMLInputElement);
 const costUnit = byId("new-cost-unit", HTMLInputElement);
+
+const parameterRows = () => every(rows, ":scope > *", HTMLElement);
+const mixtureRows = () => every(mixtures, ":scope > *", HTMLElement);
 
 let described = 0;
 /** @type {{ given: Record<string, any>, shown: Record<string, any> }} */
@@ -70,7 +74,8 @@ function addRow(template, others, label) {
 /** Update what depends on the parameters. */
 export function fitParameters() {
   fitSpace();
-  fitShared(every(rows, ":scope > *", HTMLElement));
+  fitShared(parameterRows());
+  fitMixtures(mixtureRows(), parameterRows());
 }
 
 export function addParameter() {
@@ -95,18 +100,49 @@ export function fitFields() {
       !dataOf(field, "rules").split(" ").includes(rule.value) || ("several" in field.dataset && !hasSeveral());
 }
 
-/** Show the goal of the study, or that it is still to be chosen. */
+/** Show the goal of the study, or that it is still to be chosen, and its rules. */
 export function tellGoal() {
+  /** @type {[name: string, to: string][]} */
   const goals = hasSeveral()
-    ? [...objectives.children].map((row) => [text(row, "metric") || "a result", field(row, "direction").value])
+    ? [...objectives.children].map((row, i) => [
+        text(row, "metric") || `result ${i + 1}`,
+        field(row, "direction").value,
+      ])
     : [[wordOfResult("label").value.trim() || "The result", direction.value]];
-  const told = goals.map(([name, to]) =>
-    to ? `${name} will be ${to}d` : `Choose whether ${name.replace(/^The/, "the")} should be large or small`,
-  );
+  const told = goals.filter(([, to]) => to).map(([name, to]) => `${name} will be ${to}d`);
+  const open = goals.filter(([, to]) => !to).map(([name]) => name.replace(/^The/, "the"));
+  if (open.length)
+    told.push(`${told.length ? "choose" : "Choose"} whether ${open.join(" and ")} should be large or small`);
   const given = byId("new-budget", HTMLInputElement).value.trim();
   const budget = /^\d+\s*plates?$/i.test(given) ? counted(Number.parseInt(given, 10), "plate") : numeral(given);
   const within = typeof budget === "number" ? (budget > 0 ? counted(budget, "trial") : "") : budget;
   byId("goal", HTMLElement).textContent = `${told.join(", ")}${within && `, in ${within}`}.`;
+  byId("summary-rules", HTMLElement).replaceChildren(...rulesInWords().map((rule) => madeElement("li", {}, rule)));
+}
+
+/** The mixtures, bounds, constraints and plates, in words. */
+function rulesInWords() {
+  const size = byId("new-plate", HTMLInputElement).value.trim();
+  const equal = shared();
+  const combinations = byId("exclusions", HTMLTableElement).tBodies[0].rows.length;
+  return [
+    ...mixtureRows().map(mixtureInWords),
+    ...[...quantities.children].map(quantityInWords),
+    lines() ? counted(lines(), "constraint") : "",
+    combinations
+      ? `${counted(combinations, "combination")} that ${combinations === 1 ? "is" : "are"} never together`
+      : "",
+    size ? `Plates of ${size} trials${equal.length ? ` with the same ${equal.join(" and ")}` : ""}` : "",
+  ].filter((each) => each !== "");
+}
+
+/** A measured quantity with its bounds, in words; empty as long as it has no name.
+ * @param {Element} row
+ */
+function quantityInWords(row) {
+  const [name, lower, upper, unit] = ["metric", "lower", "upper", "unit"].map((each) => text(row, each));
+  const ends = [lower && `at least ${inUnit(lower, unit)}`, upper && `at most ${inUnit(upper, unit)}`].filter(Boolean);
+  return name && `${name}: ${ends.length ? ends.join(" and ") : "measured, without a bound"}`;
 }
 
 const objective = (/** @type {Element} */ row) => ({
@@ -123,34 +159,13 @@ const quantity = (/** @type {Element} */ row) => ({
   upper: number(field(row, "upper")),
 });
 
-/** Shares that sum to a total.
- * @param {Element} row
- */
-function mixture(row) {
-  const names = field(row, "parameters")
-    .value.split(",")
-    .map((name) => name.trim())
-    .filter((name) => name !== "");
-  return {
-    parameters: names,
-    total: number(field(row, "total")),
-    at_most: number(field(row, "at_most")),
-    least: number(field(row, "least")),
-  };
-}
-
-/** A mixture of the parameters that can be shares: those from 0 to the same number that no other mixture has. */
+/** A mixture of the parameters that are probably its shares. */
 export function addMixtureOfShares() {
-  const taken = new Set([...mixtures.children].flatMap((row) => mixture(row).parameters));
-  const free = [...rows.children].filter(
-    (row) => text(row, "kind") === "float" && text(row, "low") === "0" && !taken.has(text(row, "name")),
-  );
-  const total = free.length ? text(free[0], "high") : "";
-  const names = free.filter((row) => text(row, "high") === total).map((row) => text(row, "name"));
+  const taken = new Set(mixtureRows().flatMap((row) => mixture(row).parameters));
   const row = addMixture();
-  if (names.length < 2) return row;
-  field(row, "parameters").value = names.join(", ");
-  field(row, "total").value = total === "1" ? "" : total;
+  fitParameters();
+  guessShares(row, parameterRows(), taken);
+  fitParameters();
   return row;
 }
 
@@ -201,7 +216,7 @@ function budgetInCost() {
 
 function made() {
   const objectivesNow = () => (hasSeveral() ? [...objectives.children].map(objective) : []);
-  const mixturesNow = () => [...mixtures.children].map(mixture);
+  const mixturesNow = () => mixtureRows().map(mixture);
   const quantitiesNow = () => [...quantities.children].map(quantity);
   /** @type {(() => any)[]} */
   const reads = [() => body(form), beliefs, baseline, words, constraints, objectivesNow, mixturesNow, quantitiesNow];
@@ -265,14 +280,13 @@ function choose(select, value) {
   select.value = value;
 }
 
-/** Fill in a row of an objective, a mixture or a quantity.
+/** Fill in a row of an objective or a quantity.
  * @param {Element} row
  * @param {Record<string, any>} given
  * @param {string[]} names of its fields, except the first
  */
 function showRow(row, given, names) {
-  const first = given.parameters ? "parameters" : "metric";
-  showValue(field(row, first), first === "metric" ? given.metric : given.parameters.join(", "));
+  showValue(field(row, "metric"), given.metric);
   for (const name of names) field(row, name).value = given[name] ?? "";
 }
 
@@ -300,7 +314,6 @@ export function fill(given) {
   if (given.budget?.cost !== undefined) byId("new-budget", HTMLInputElement).value = "";
   rule.value = given.early_stopping?.rule ?? "";
   for (const each of several) showRow(addObjective(), each, ["direction", "reference", "noise_std"]);
-  for (const each of given.mixtures ?? []) showRow(addMixture(), each, ["total", "at_most", "least"]);
   const bounds = new Map((given.outcome_constraints ?? []).map((/** @type {Bounds} */ each) => [each.metric, each]));
   for (const metric of new Set([...(given.metrics ?? []), ...bounds.keys()]))
     showRow(addQuantity(), { metric, ...bounds.get(metric) }, ["lower", "upper"]);
@@ -310,7 +323,9 @@ export function fill(given) {
   costUnit.value = given.quantities?.cost?.unit ?? "";
   for (const _ of given.parameters) addParameter();
   showParameters(given.parameters, given.prior, given.baseline);
+  for (const _ of given.mixtures ?? []) addMixture();
   fitParameters();
+  for (const [i, each] of (given.mixtures ?? []).entries()) showMixture(mixtureRows()[i], each);
   showShared(given.plates?.shared ?? []);
   show(byId("new-constraints", HTMLTextAreaElement), showCombinations(given.constraints ?? []));
   filled = { given, shown: made() };
@@ -331,7 +346,7 @@ export function fieldOf(pointer) {
   if (list === "budget" && costBudget.value.trim() !== "") return costBudget;
   if (list === "quantities") return fieldOfWords(place, name);
   if (list === "constraints" && place !== undefined) return fieldOfCombination(Number(place) - lines());
-  if (list === "mixtures") return within(mixtures.children[Number(place)], "parameters");
+  if (list === "mixtures") return fieldOfMixture(mixtureRows()[Number(place)], name, path[3]);
   if (list === "objectives") return within(objectives.children[Number(place)], "metric");
   if (list === "metrics") return within(quantities.children[Number(place)], "metric");
   if (list === "stop" && place === undefined) return document.getElementById("new-stop");

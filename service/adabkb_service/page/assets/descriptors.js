@@ -3,7 +3,7 @@
 import { addChoices, choices, field, fieldOfChoice, fields, text } from "./choices.js";
 import { Mistyped } from "./forms.js";
 import { read } from "./table.js";
-import { clearer, numeral } from "./words.js";
+import { clearer, counted, numeral } from "./words.js";
 
 /** @param {Element} row */
 const table = (row) => field(row, "descriptors");
@@ -13,7 +13,8 @@ const table = (row) => field(row, "descriptors");
  */
 export function takeValues(row) {
   const known = choices(row).map(({ typed }) => typed);
-  const values = read(table(row).value).rows.map(({ cells }) => cells[0]);
+  const { header, rows } = tableIn(row);
+  const values = rows.filter(({ cells }) => cells.length === header.length).map(({ cells }) => cells[0]);
   for (const value of new Set(values.filter((each) => each !== "" && !known.includes(each)))) {
     if (!fields(row).some((each) => each.value.trim() === "")) addChoices(row);
     const empty = fields(row).find((each) => each.value.trim() === "");
@@ -21,7 +22,17 @@ export function takeValues(row) {
   }
 }
 
-/** Fill in descriptors as a table, with tabs between cells.
+/** The table of a row. A line that a person adds may have semicolons between its cells, whatever the others have.
+ * @param {HTMLElement} row
+ */
+function tableIn(row) {
+  const { header, rows } = read(table(row).value);
+  const cellsOf = (/** @type {string[]} */ cells) =>
+    cells.length === 1 && header.length > 1 ? cells[0].split(";").map((cell) => cell.trim()) : cells;
+  return { header, rows: rows.map(({ line, cells }) => ({ line, cells: cellsOf(cells) })) };
+}
+
+/** Fill in descriptors as a table, with semicolons between cells, which a person can type.
  * @param {HTMLElement} row
  * @param {Record<string, number[]> | null} [given]
  */
@@ -29,18 +40,18 @@ export function showDescriptors(row, given) {
   const names = Object.keys(given ?? {});
   if (!given || !names.length) return;
   const lines = choices(row).map(({ typed }, i) => [typed, ...names.map((name) => given[name][i])]);
-  table(row).value = [[text(row, "name"), ...names], ...lines].map((cells) => cells.map(quoted).join("\t")).join("\n");
+  table(row).value = [[text(row, "name"), ...names], ...lines].map((cells) => cells.map(quoted).join("; ")).join("\n");
 }
 
 /** @param {string | number} cell */
-const quoted = (cell) => (/["\t\n]/.test(String(cell)) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell));
+const quoted = (cell) => (/["\t\n;]/.test(String(cell)) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell));
 
 /** The descriptors by their names: a number for each value; undefined without a table.
  * @param {HTMLElement} row
  */
 export function descriptors(row) {
   if (table(row).value.trim() === "") return undefined;
-  const { header, rows } = read(table(row).value);
+  const { header, rows } = tableIn(row);
   const names = header.slice(1);
   if (!names.length || !rows.length)
     refuse(row, "the first line must name the columns, and each other line must have a value and its numbers.");
@@ -49,6 +60,12 @@ export function descriptors(row) {
   if (twice !== undefined) refuse(row, `the first line names the column ${twice} twice. Remove one of the two.`);
   const lines = new Map();
   for (const { line, cells } of rows) {
+    if (cells.length !== header.length)
+      refuse(
+        row,
+        `line ${line} has ${counted(cells.length, "cell")}, but the first line has ${header.length}. ` +
+          "Separate the cells as in the first line.",
+      );
     if (lines.has(cells[0])) refuse(row, `line ${line}: “${cells[0]}” already has a line. Remove one of the two.`);
     lines.set(cells[0], { line, cells });
   }

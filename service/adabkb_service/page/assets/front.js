@@ -1,7 +1,7 @@
 // The best compromises of a study with several objectives (the Pareto front), and their progress (the hypervolume).
 
-import { Chart, colours, common, numbers, visibleSteps } from "./charts.js";
-import { progressOf } from "./compromises.js";
+import { Chart, colours, common, hollow, numbers, roomForLegend, visibleSteps } from "./charts.js";
+import { boundOf, progressOf, quantitiesOf, resultsAt } from "./compromises.js";
 import { byId } from "./elements.js";
 import { conditions } from "./scale.js";
 import { counted, expected, figure, measured, numbered, ofInterval, plusMinus, sampleOf, titled } from "./words.js";
@@ -29,10 +29,19 @@ export function frontChart(data) {
       const others = history.drawn.filter(
         (each) => !each.excluded && !on.has(each.seq) && names.every((name) => each.metrics?.[name] !== undefined),
       );
+      const violating = others.filter((each) => each.beyond);
       const observed = front.observed.map((each) => ({ ...each, seq: each.observation }));
       const model = front.model
         .filter((each) => names.every((name) => each.metrics[name]))
-        .map((each) => ({ value: [each.metrics[x].mean, each.metrics[y].mean], estimate: each }));
+        .map((each) => {
+          const there = resultsAt(each.parameters, history.results, study);
+          return {
+            value: [each.metrics[x].mean, each.metrics[y].mean],
+            estimate: each,
+            of: there.map(numbered).join(", "),
+            result: there.at(-1),
+          };
+        });
       /** The axis of an objective: on a log scale, if its values are positive and span more than a decade.
        * @param {string} name
        */
@@ -44,10 +53,17 @@ export function frontChart(data) {
         const least = Math.min(...values);
         return least > 0 && Math.max(...values) > DECADE * least ? "log" : "value";
       };
+      const legend = ["results", "best compromises by the model", "best compromises"];
       /** @type {ChartOption} */
       const option = {
         ...common(ink),
-        grid: { left: 8, right: 24, top: 64, bottom: 32, containLabel: true },
+        grid: {
+          left: 8,
+          right: 24,
+          top: 52 + roomForLegend("front", [...legend, ...(violating.length ? ["violates a bound"] : [])]),
+          bottom: 32,
+          containLabel: true,
+        },
         xAxis: numbers(ink, { type: typeOf(x), name: title(x), nameLocation: "middle", nameGap: 26, scale: true }),
         yAxis: numbers(ink, {
           type: typeOf(y),
@@ -61,15 +77,27 @@ export function frontChart(data) {
             name: "results",
             symbolSize: 7,
             itemStyle: { color: ink.muted, opacity: 0.5 },
-            data: others.map(place),
+            data: others.filter((each) => !each.beyond).map(place),
           },
+          ...(violating.length
+            ? [
+                {
+                  type: "scatter",
+                  name: "violates a bound",
+                  symbol: "triangle",
+                  symbolSize: 9,
+                  itemStyle: hollow(ink.bad, 1.5),
+                  data: violating.map(place),
+                },
+              ]
+            : []),
           {
             type: "scatter",
             name: "best compromises by the model",
             symbol: "diamond",
             symbolSize: 13,
             z: 3,
-            itemStyle: { color: "none", borderColor: ink.warn, borderWidth: 1.8 },
+            itemStyle: hollow(ink.warn),
             data: model,
           },
           {
@@ -84,18 +112,31 @@ export function frontChart(data) {
       };
       option.tooltip = {
         ...option.tooltip,
-        formatter: (/** @type {{ data: any }} */ { data: point }) => told(point, names, study),
+        formatter: (/** @type {{ data: any }} */ { data: point }) => told(point, study),
       };
-      const header = ["observation", "trial", "is_on_front", ...names];
+      const columns = quantitiesOf(study);
+      const header = ["observation", "trial", "is_on_front", "violates_a_bound", ...columns];
       const being = on.size === 1 ? "is a best compromise" : "are best compromises";
       const rows = [...observed, ...others]
         .sort((a, b) => a.seq - b.seq)
-        .map((each) => [each.seq, each.trial, on.has(each.seq), ...names.map((name) => each.metrics?.[name])]);
+        .map((each) => [
+          each.seq,
+          each.trial,
+          on.has(each.seq),
+          violating.some(({ seq }) => seq === each.seq),
+          ...columns.map((name) => each.metrics?.[name]),
+        ]);
       return {
         option,
         header,
         rows,
-        said: [`${on.size} of ${counted(front.results, "result")} ${being}`, sampleOf(history)]
+        said: [
+          `${on.size} of ${counted(front.results, "result")} ${being}`,
+          violating.length
+            ? `${counted(violating.length, "result")} ${violating.length === 1 ? "violates" : "violate"} a bound`
+            : "",
+          sampleOf(history),
+        ]
           .filter(Boolean)
           .join("; "),
       };
@@ -155,28 +196,37 @@ export function volumeChart(data) {
 
 /** A point in words: an estimate of the model, or a result.
  * @param {any} point
- * @param {string[]} names of the objectives
  * @param {ShownStudy} study
  */
-function told(point, names, { quantities = {}, parameters, algorithm }) {
+function told(point, study) {
+  const { quantities = {}, algorithm } = study;
   const line = (/** @type {string} */ name, /** @type {string} */ words) =>
-    `${quantities[name]?.label ?? name} ${words}`;
+    `${quantities[name]?.label ?? name} ${words}${boundOf(study, name)}`;
+  const names = quantitiesOf(study);
   if (point?.estimate) {
-    const { metrics, probability } = point.estimate;
+    const { metrics, probability, feasible_probability: feasible } = point.estimate;
     return [
-      ...names.map((name) => line(name, expected(ofInterval(metrics[name], algorithm), quantities[name]))),
+      `expected by the model${point.of ? `; measured: ${point.of}` : ""}`,
+      ...names
+        .filter((name) => metrics[name])
+        .map((name) => line(name, expected(ofInterval(metrics[name], algorithm), quantities[name]))),
       `a best compromise with probability ${figure(probability, 2)}`,
-      ...conditions(parameters, point.estimate.parameters),
+      ...(feasible === undefined ? [] : [`satisfies all bounds with probability ${figure(feasible, 2)}`]),
+      ...conditions(study, point.estimate.parameters),
     ].join("\n");
   }
   const result = point?.result;
-  return result
-    ? [
-        numbered(result),
-        ...names.map((name) =>
-          line(name, plusMinus(result.metrics[name], result.std_errors?.[name], quantities[name])),
-        ),
-        ...conditions(parameters, result.parameters),
-      ].join("\n")
-    : "";
+  if (!result) return "";
+  const measuredOf = (/** @type {string} */ name) =>
+    plusMinus(result.metrics[name], result.std_errors?.[name], quantities[name]);
+  return [
+    `${numbered(result)}${result.beyond ? `: violates the bounds of ${labels(study, result.beyond)}` : ""}`,
+    ...names.filter((name) => result.metrics[name] !== undefined).map((name) => line(name, measuredOf(name))),
+    ...conditions(study, result.parameters),
+  ].join("\n");
 }
+
+/** @param {ShownStudy} study
+ * @param {string[]} names of metrics
+ */
+const labels = ({ quantities = {} }, names) => names.map((name) => quantities[name]?.label ?? name).join(", ");

@@ -1,6 +1,17 @@
 // The results in order, the best so far, what the model recommends, and how much better a point may still be.
 
-import { allow, Chart, colours, common, heightAround, mixed, NO_LOG, numbers, roomForLegend } from "./charts.js";
+import {
+  allow,
+  Chart,
+  colours,
+  common,
+  heightAround,
+  hollow,
+  mixed,
+  NO_LOG,
+  numbers,
+  roomForLegend,
+} from "./charts.js";
 import { byId, dataOf } from "./elements.js";
 import { Order } from "./order.js";
 import { conditions } from "./scale.js";
@@ -281,9 +292,6 @@ function results(all, order, ink, doubted, isShown = () => true) {
  */
 const ofBand = ({ color }, { surface }) => ({ color: mixed(color, surface), borderColor: color, borderWidth: 1 });
 
-/** @param {string} color */
-const hollow = (color) => ({ color: "none", borderColor: color, borderWidth: 1.5 });
-
 /** What is possible according to the model: from its expectation at the recommended point, which its gap bounds, to the
  * best value that is still possible, limited by the natural bounds; null if either is unknown.
  * @param {ShownStudy} study
@@ -508,7 +516,8 @@ function errors(found, order) {
  * @param {Result | undefined} result
  * @param {ShownStudy} study
  */
-function told(result, { quantity, quantities = {}, parameters, algorithm }) {
+function told(result, study) {
+  const { quantity, quantities = {}, algorithm } = study;
   if (!result) return "";
   const lines = [`${numbered(result)}${result.worker ? `, ${result.worker}` : ""}`];
   const kept = result.outside ? " (outside the space)" : result.excluded ? " (excluded)" : "";
@@ -518,7 +527,7 @@ function told(result, { quantity, quantities = {}, parameters, algorithm }) {
     lines.push(`violates the bounds of ${names.join(", ")}`);
   }
   if (result.expected) lines.push(`expected ${expected(ofInterval(result.expected, algorithm), quantity)}`);
-  return [...lines, ...conditions(parameters, result.parameters).slice(0, MAX_CONDITIONS)].join("\n");
+  return [...lines, ...conditions(study, result.parameters).slice(0, MAX_CONDITIONS)].join("\n");
 }
 
 /** The chart in words.

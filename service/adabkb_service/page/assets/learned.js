@@ -243,7 +243,7 @@ export function slicesChart(data) {
     const lines = slices.filter((slice, i) => isLine(drawn[i], slice)).length;
     const [ofMeans, ofIntervals] =
       lines === 0 ? ["Dot", "Bar"] : lines < slices.length ? ["Line or dot", "Band or bar"] : ["Line", "Band"];
-    const point = conditions(study.parameters, through);
+    const point = conditions(study, through);
     const names = [...point.slice(0, MAX_NAMED), ...(point.length > MAX_NAMED ? ["…"] : [])].join(", ");
     const isMixed = drawn.some(({ name }) => study.mixtures?.some(({ parameters }) => parameters.includes(name)));
     return {
@@ -529,10 +529,7 @@ export function contourChart(data, name) {
         each.feasible_probability,
         each.finish_probability,
       ]);
-      const rest = conditions(
-        study.parameters.filter(({ name }) => !giving.includes(name)),
-        slice.at,
-      );
+      const rest = conditions(study, slice.at, giving);
       return {
         option,
         height: heightOf(option, y),
@@ -711,7 +708,7 @@ export const nearby =
  * @param {Result} result
  * @param {ShownStudy} study
  */
-export function aboutResult(result, { quantity, parameters }) {
-  const value = plusMinus(result.value, result.std_error, quantity);
-  return [numbered(result), value, ...conditions(parameters, result.parameters)].join("\n");
+export function aboutResult(result, study) {
+  const value = plusMinus(result.value, result.std_error, study.quantity);
+  return [numbered(result), value, ...conditions(study, result.parameters)].join("\n");
 }

@@ -26,7 +26,7 @@ const { like } = form.dataset;
 const ADD = {
   parameter: [addParameter, "name"],
   objective: [addObjective, "metric"],
-  mixture: [addMixtureOfShares, "parameters"],
+  mixture: [addMixtureOfShares, "total"],
   quantity: [addQuantity, "metric"],
 };
 
@@ -85,23 +85,27 @@ title.addEventListener("input", () => {
 });
 
 /** The ID that is closest to a name: letters, digits, points, underscores and hyphens, the first a letter or a digit.
+ * A point at the end would not be a part of the address in an e-mail.
  * @param {string} name
  */
 function asId(name) {
   const plain = name.replaceAll("ß", "ss").normalize("NFKD").replace(/\p{M}/gu, "");
   return plain
     .replace(/[^A-Za-z0-9._-]+/g, "-")
-    .replace(/^[^A-Za-z0-9]+|-+$/g, "")
-    .slice(0, 100);
+    .slice(0, 100)
+    .replace(/^[^A-Za-z0-9]+|[.-]+$/g, "");
 }
 /** @param {string} pointer */
 form.fieldOf = (pointer) => (isSent() ? undefined : fieldOf(pointer));
 form.addEventListener("change", fitFields);
+for (const list of ["parameters", "mixtures"]) byId(list, HTMLElement).addEventListener("input", fitParameters);
 for (const kind of ["input", "change"]) form.addEventListener(kind, tellGoal);
-byId("parameters", HTMLElement).addEventListener("input", fitParameters);
 byId("add-exclusion", HTMLButtonElement).addEventListener("click", addCombination);
 for (const [name, [add, first]] of Object.entries(ADD))
-  byId(`add-${name}`, HTMLButtonElement).addEventListener("click", () => area(add(), first).focus());
+  byId(`add-${name}`, HTMLButtonElement).addEventListener("click", () => {
+    area(add(), first).focus();
+    tellGoal();
+  });
 describe(form);
 fitFields();
 // Register before the form is filled in: a person's changes are compared with the state at startEditing.
@@ -109,6 +113,7 @@ const editing = "edits" in form.dataset ? await import("./editing.js") : undefin
 if (like) {
   try {
     fill(await call("GET", `${root}/studies/${encodeURIComponent(like)}/template.json`));
+    if (!editing) byId("new-description", HTMLTextAreaElement).value = ""; // it may have the conclusions of that study
   } catch (error) {
     tellProblem(form, error);
   }

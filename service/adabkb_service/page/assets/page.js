@@ -101,8 +101,11 @@ function reserved({ trials, degraded, reason }, asked, reasons) {
   const isLess = asked !== undefined && trials.length < asked;
   const told = isLess ? `${issued} You asked for ${asked}. ${reasons[reason ?? ""] ?? ""}`.trim() : issued;
   if (!degraded) return told;
-  const [are, them] = isOne ? ["it is", "it"] : ["some are", "them"];
-  return `${told} The model did not answer in time, so ${are} quasi-random. You can decline ${them} and ask again.`;
+  const are = isOne ? "it is" : "some are";
+  const instead = isOne
+    ? "To get another one, choose “Report a problem”, “Not this one”, and ask again."
+    : "To get another one, choose “Report a problem” and “Not this one” on its page, and ask again.";
+  return `${told} The model did not answer in time, so ${are} quasi-random. ${instead}`;
 }
 
 /** Who gets a queued trial. A request with another context gets other trials.
@@ -188,7 +191,13 @@ const ACTIONS = {
     says: (_, sent) => amended(sent),
     undo: (_, sent, element) => ({ method: "PATCH", body: before(element, sent) }),
   },
-  added: { says: () => "The numbers are added to the result." },
+  added: {
+    says: (answer) => {
+      const { trial, seq, missing = [] } = answer.observation ?? answer;
+      const whose = trial === null ? `own result R${seq}` : `the result of trial ${trial}`;
+      return `The numbers are added to ${whose}.${missing.length ? ` Still missing: ${titlesOf(missing)}.` : ""}`;
+    },
+  },
   entered: { says: tellStored, undo: exclusion },
   words: {
     says: () => "The words are changed.",
@@ -282,6 +291,14 @@ function stay() {
 function linkToTrial({ number }, element) {
   const [, study = ""] = pathOf(element).match(/\/v1\/studies\/([^/]+)/) ?? [];
   return { href: `${root}/studies/${study}/trials/${number}`, text: `Trial ${number}` };
+}
+
+/** The titles of numbers of a result, as the table has them.
+ * @param {string[]} names
+ */
+function titlesOf(names) {
+  const labels = JSON.parse(document.querySelector("[data-labels]")?.getAttribute("data-labels") ?? "{}");
+  return names.map((name) => labels[name] ?? name).join(", ");
 }
 
 /** @param {Record<string, any>} sent */

@@ -8,7 +8,7 @@ import { clearer, counted, figure, numeral, sampleOf, shown, wrapped } from "./w
 
 const PADDING = 16; // of the frame of the chart, in pixels
 const [ABOVE, BELOW, BESIDE] = [58, 56, 60]; // pixels around the axes
-const [LETTER, GAP, MIN_LETTERS] = [6.8, 16, 5]; // pixels of a letter, and of an axis with its ticks; letters of a line
+const [LETTER, GAP, MIN_LETTERS] = [6.8, 16, 8]; // pixels of a letter, and of an axis with its ticks; letters of a line
 const USUAL_HEIGHT = 304; // of a chart, in pixels
 const MAX_THICK = 5; // number of best results with thick lines
 const MARGIN = 0.15; // share of an axis between its values and the place of lines without a value

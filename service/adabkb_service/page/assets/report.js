@@ -15,7 +15,10 @@ const BUSY = "The server is busy. This chart waits for its turn.";
 const PAUSE_MILLISECONDS = 2000;
 const MAX_MILLISECONDS = 300_000;
 
-const charts = await chartsOf(new StudyData(dataOf(report, "study")));
+const data = new StudyData(dataOf(report, "study"));
+const { objectives, parameters } = await data.study();
+if (objectives?.length && parameters.some(({ context }) => context)) data.context = "latest"; // as the tables
+const charts = await chartsOf(data);
 const label = button.textContent ?? "";
 
 toPaper(report, SHEET);

@@ -60,8 +60,9 @@ function field(name, label, value, { group, isOptional = false, unit = "" } = {}
 
 /** Turn a row into a form.
  * @param {HTMLTableRowElement} row
+ * @param {HTMLElement} [chosen] the cell of the number that a person wants to edit
  */
-function begin(row) {
+function begin(row, chosen) {
   if (editor && hasInput() && !editor.below.querySelector("[aria-busy]")) {
     const told = inWords(nameOf(editor.row));
     say(`Save ${told[0].toLowerCase()}${told.slice(1)} first, or cancel it: its input is not stored yet.`);
@@ -156,7 +157,10 @@ function begin(row) {
   row.after(below);
   editor = { row, before, below };
   restoreDraft(form);
-  const first = every(row, "input", HTMLInputElement).find((input) => !told?.missing.length || input.value === "");
+  const fields = every(row, "input", HTMLInputElement);
+  const first =
+    fields.find((input) => chosen?.contains(input)) ??
+    fields.find((input) => !told?.missing.length || input.value === "");
   first?.focus();
   first?.select();
 }
@@ -339,8 +343,8 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("dblclick", (event) => {
   const row = around(event, "#rows tr:has([data-edit])", HTMLTableRowElement);
-  if (row && !row.classList.contains("editing") && around(event, "[data-field], [data-measured]", HTMLElement))
-    begin(row);
+  const chosen = around(event, "[data-field], [data-measured]", HTMLElement);
+  if (row && chosen && !row.classList.contains("editing")) begin(row, chosen);
 });
 
 document.addEventListener("keydown", (event) => {

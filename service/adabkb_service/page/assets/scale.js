@@ -12,12 +12,18 @@ export const LINE = 14; // height of a line of a name, in pixels
 // a value is rounded to a multiple of its range / 10 ** FINENESS; the range is first rounded up to a power of ten
 const FINENESS = 3;
 
-/** The values of a point, each with its parameter and unit, in the order of the study.
- * @param {Parameter[]} parameters
+/** The values of a point, each with its parameter and unit, in the order of the study; shares of mixtures sum to the
+ * total.
+ * @param {Pick<ShownStudy, "mixtures" | "parameters">} study
  * @param {Point} point
+ * @param {string[]} [but] parameters that are left out
  */
-export const conditions = (parameters, point) =>
-  parameters.filter(({ name }) => name in point).map((each) => new Scale(each).condition(point[each.name]));
+export function conditions(study, point, but = []) {
+  const rounded = asShown(study, point);
+  return study.parameters
+    .filter(({ name }) => name in point && !but.includes(name))
+    .map((each) => new Scale(each).condition(rounded[each.name]));
+}
 
 /** A point with the shares of mixtures rounded for display, so that the displayed shares sum to the total: people weigh
  * them in. Shares with a step are kept. The server's `as_shown` does the same.

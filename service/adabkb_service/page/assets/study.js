@@ -199,7 +199,7 @@ contextual?.addEventListener("submit", async (event) => {
   clearProblem(contextual);
   try {
     data.context = { ...body(contextual).context };
-    await (hasSeveral ? data.front() : recommend());
+    await (hasSeveral ? listCompromises(data) : recommend());
     for (const chart of charts) chart.changed();
   } catch (error) {
     tellProblem(contextual, error);

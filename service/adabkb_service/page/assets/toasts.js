@@ -4,6 +4,7 @@
 import { byId } from "./elements.js";
 
 const SECONDS = 12;
+const MAX_SHOWN = 2; // more messages would cover the page
 
 /** Show a message; with ``undo``, offer to undo the action.
  * @param {string} text
@@ -40,7 +41,9 @@ export function say(text, undo, link, words = "Undo") {
   close.setAttribute("aria-label", "Close this message");
   close.addEventListener("click", () => toast.remove());
   toast.append(close);
-  byId("toasts", HTMLElement).append(toast);
+  const shown = byId("toasts", HTMLElement);
+  for (let left = shown.childElementCount + 1 - MAX_SHOWN; left > 0; left -= 1) shown.firstElementChild?.remove();
+  shown.append(toast);
   removeLater(toast);
 }
 

@@ -1,6 +1,6 @@
 // Each result next to its prediction from the others.
 
-import { Chart, colours, common, numbers } from "./charts.js";
+import { Chart, colours, common, hollow, numbers } from "./charts.js";
 import { expected, figure, measured, numbered, titled } from "./words.js";
 
 /** @param {import("./data.js").StudyData} data */
@@ -21,7 +21,7 @@ export function validationChart(data) {
           symbol,
           symbolSize: symbol === "circle" ? 8 : 11,
           z: 4,
-          itemStyle: symbol === "circle" ? { color } : { color: "none", borderColor: color, borderWidth: 1.8 },
+          itemStyle: symbol === "circle" ? { color } : hollow(color),
           data: items.map((each) => ({ value: [each.value, each.mean], each })),
         },
         bars(items, color),
