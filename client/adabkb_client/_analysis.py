@@ -182,7 +182,8 @@ class Front(Record):
     history: tuple[Growth, ...]
     """An entry for each result that increased the hypervolume."""
     observed: tuple[FrontPoint, ...]
-    """The results that no other result dominates."""
+    """The results that no other result dominates; without those that are worse than a reference of the study, unless
+    there are no others."""
     model: tuple[FrontEstimate, ...]
     """The evaluated points that no other evaluated point dominates, according to the model."""
 

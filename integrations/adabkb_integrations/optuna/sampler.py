@@ -382,7 +382,7 @@ class AdaBKBSampler(BaseSampler):
             )
         if self._noises is not None and len(self._noises) != count:
             raise ValueError(
-                f"noise_std must have one value for each of the {count} objectives, not {len(self._noises)} values; "
+                f"noise_std must have one value for each of the {count} objectives, not {len(self._noises)}; "
                 "write None for one whose noise is learned"
             )
 

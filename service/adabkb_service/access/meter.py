@@ -75,8 +75,9 @@ class Meter:
             bucket.spend(1.0)
             return bucket.rate_limit()
 
-    def set_payer(self, caller: Caller, study_id: str) -> None:
-        """Check a user's quota of processor time, and charge the user for the work of a study's model from now on.
+    def set_payer(self, caller: Caller, study_id: str, *, is_read: bool = False) -> None:
+        """Check a user's quota of processor time, and charge the user for the work of a study's model from now on. A
+        user without such a quota pays nothing; after a request other than a read, nobody else pays either.
 
         Raises:
             TooManyRequests: the quota is used up.
@@ -84,7 +85,8 @@ class Meter:
         with self._guard:
             bucket = self._processor_bucket(caller)
             if bucket is None:
-                self._payers.pop(study_id, None)
+                if not is_read:
+                    self._payers.pop(study_id, None)
                 return
             self._payers[study_id] = caller.payer
             _check_left(caller, bucket)

@@ -180,14 +180,14 @@ class GuardedRoute(APIRoute):
         return study_id
 
     def _charge(self, meter: Meter, caller: Caller | None, scope: Scope) -> None:
-        """Let the sender pay for the model from now on. A sender without a quota pays nothing, and relieves the user
-        who has paid so far.
+        """Let the sender pay for the model from now on. A sender without a quota of processor time pays nothing; if the
+        request is more than a read, nobody pays from now on.
 
         Raises:
             TooManyRequests: the quota is used up.
         """
         if caller is not None and self.access.uses_model:
-            meter.set_payer(caller, self._study_id(scope) or "")
+            meter.set_payer(caller, self._study_id(scope) or "", is_read=self.access.need == "read")
 
 
 def _metered(meter: Meter, caller: Caller, send: Send) -> Send:

@@ -33,6 +33,7 @@ REMEDIES = {
     "adabkb trial retry STUDY TRIAL",
     "report_conflict": "Reports cannot be corrected. Restart the trial: adabkb trial release STUDY TRIAL",
     "trial_finished": "If its result is wrong, exclude it: adabkb result exclude STUDY OBSERVATION",
+    "precondition_failed": "Somebody has changed it meanwhile. Repeat the command if you still want the change",
     "lease_lost": "Stop evaluating it, and ask for another trial: adabkb trial suggest STUDY",
     "study_complete": "If its budget is the reason, raise it: adabkb study update STUDY --budget NUMBER. A result at "
     "your own point does not count towards it: adabkb result add STUDY VALUE NAME=VALUE...",
@@ -144,7 +145,7 @@ def _named(pointer: str, names: Mapping[str, str], lines: Sequence[int], paramet
         return ", ".join([f"line {lines[int(rest[0])]}", *rest[1:]])
     rules = [names[rule] for rule in ("no_gain_for", "gap_share_below") if rule in names]
     if first == "stop" and rules:
-        return names.get(rest[0], rules[-1]) if rest else rules[-1]
+        return names.get(rest[0], rules[-1]) if rest else " and ".join(rules)
     name = RENAMED.get(first, first)
     return " ".join([names[name], *rest]) if name in names else COMMANDS.get(pointer, pointer) or "the document"
 

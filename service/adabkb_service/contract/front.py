@@ -76,8 +76,8 @@ class Front(Answer):
     observed: Annotated[
         list[FrontPoint],
         Field(
-            description="in log order, only results that satisfy the outcome constraints; if any of them are better "
-            "than all references that the study gives, only these"
+            description="in log order, only results that satisfy the outcome constraints, so empty if none does; if "
+            "any of them are better than all references that the study gives, only these"
         ),
     ]
     model: Annotated[list[FrontEstimate], Field(description="in order of first observation")]

@@ -163,6 +163,7 @@ class ModelHost:
         if isinstance(message, Forget):
             self.store.drop(study_id)
             self._failures.pop(study_id, None)
+            self._unsaved.discard(study_id)
             self._send(number, Superseded())
         else:
             try:
@@ -312,6 +313,7 @@ class ModelHost:
         try:
             if message.question == "stored" and model.seq > model.saved_seq:
                 self.store.save(message.study_id, model)
+                self._unsaved.discard(message.study_id)
         except Exception as error:
             self._send(number, Answered(error=error))
         else:

@@ -146,7 +146,7 @@ def test_demo_deletes_no_foreign_file_and_no_database_in_use(demo: Demo, tmp_pat
         with start(*arguments) as again:
             _, errors = again.communicate(timeout=TIMEOUT_SECONDS)
         assert again.returncode == 1
-        assert "stop its server, or take another --folder" in errors
+        assert "stop its server, or give another --folder" in errors
         assert client.study("htru2").info().counts.completed == 6
     (folder / "demo.db").write_text("not a database, but somebody's")
     with start(*arguments) as again:

@@ -72,6 +72,7 @@ def test_reason_is_stored_with_each_answer(
         page.goto(f"/studies/reason-{state}/trials/1")
         page.get_by_role("button", name="Report a problem").click()
         page.get_by_role("dialog").get_by_label("What happened").fill("gelled in the pot")
+        page.get_by_role("dialog").get_by_label("What happened").press("Enter")  # a person has not chosen yet
         page.get_by_role("dialog").get_by_role("button", name=button).click()
         expect(page.locator("#trial-events")).to_contain_text("gelled in the pot")
         assert drafts(page) == []

@@ -192,6 +192,11 @@ def test_model_time_quota_delays_only_the_user_who_exceeds_it() -> None:
     meter.set_payer(light, "small")
     now += raised.value.limit.reset
     meter.set_payer(heavy, "large")
+    meter.set_payer(Caller("cid", "work", None, "c"), "large", is_read=True)
+    meter.charge({"large": 12.0})
+    with pytest.raises(TooManyRequests):
+        meter.set_payer(heavy, "large")
+    now += MODEL_WINDOW * 2.0
     meter.set_payer(Caller("cid", "work", None, "c"), "large")
     meter.charge({"large": 1000.0})
     meter.set_payer(heavy, "other")

@@ -48,12 +48,12 @@ def paid(x: float, k: str) -> dict[str, Any]:
         ),
         (
             trade,
-            {"objectives": ["error", {"metric": "speed", "direction": "maximize"}]},
+            {"objectives": ["error", {"metric": "speed", "direction": "maximize", "reference": 0.3}]},
             {
                 "direction": None,
                 "objectives": [
                     {"metric": "error", "direction": "minimize"},
-                    {"metric": "speed", "direction": "maximize"},
+                    {"metric": "speed", "direction": "maximize", "reference": 0.3},
                 ],
             },
         ),
@@ -72,6 +72,7 @@ def test_search_evaluates_the_same_points_as_a_study_on_a_server(
     assert [dict(trial.parameters) for trial in study.trials()] == [dict(trial.parameters) for trial in found.trials]
     if "objectives" in options:
         assert [dict(each.metrics or {}) for each in found.front] == [each.metrics for each in study.front().observed]
+        assert {(each.metrics or {})["speed"] > 0.3 for each in found.front} == {True}
         assert (found.best, found.value) == (None, None)
     else:
         best = study.best()

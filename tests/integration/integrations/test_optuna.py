@@ -481,7 +481,7 @@ def test_noise_is_declared_for_each_of_several_objectives() -> None:
     assert sorted(values(0.0, 0.0)) == [1, 2, 3, 4]
     assert len(set(values(None, 1.0))) < 4  # noise of either objective allows repeated points
     study = optuna.create_study(directions=["minimize"] * 2, sampler=AdaBKBSampler(noise_std=0.1))
-    with pytest.raises(ValueError, match="one value for each objective, and this study has 2, not 1; write None"):
+    with pytest.raises(ValueError, match="one value for each of the 2 objectives, not 1; write None"):
         study.ask().suggest_float("x", 0, 1)
 
 

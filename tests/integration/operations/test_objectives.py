@@ -21,6 +21,7 @@ from adabkb_service.operations.data.importing import import_study
 from adabkb_service.operations.data.replay import replay
 from adabkb_service.operations.data.trash import delete
 from adabkb_service.operations.model import analysis, front, predict
+from adabkb_service.operations.model.assessment import assessment
 from adabkb_service.operations.model.why import why
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import read
@@ -119,6 +120,9 @@ def test_front_leaves_out_results_beyond_a_reference_unless_there_are_no_others(
         tell(running, None, {"error": error, "speed": speed}, parameters={"x": number / 4, "y": 1.0})
         shown.append([each.observation for each in front.front(running, "s").observed])
     assert shown == [[1], [1, 2], [3], [3, 4]]
+    told = assessment(running, "s").progress.text
+    assert "Best error 2, best speed 0 among the results that are better than the worst useful values." in told
+    assert "2 results are best compromises: no other of these results is at least as good" in told
 
 
 @pytest.mark.long

@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from adabkb_service.errors import Unavailable
+from adabkb_service.errors import Busy, Unavailable
 from adabkb_service.operations.monitoring.sweeper import Job, Sweeper
 
 
-@pytest.mark.parametrize("error", [Unavailable("the database is gone"), KeyError("a defect")])
+@pytest.mark.parametrize("error", [Busy("the database is busy"), KeyError("a defect")])
 def test_job_that_fails_in_each_round_does_not_delay_the_others(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -26,7 +26,19 @@ def test_job_that_fails_in_each_round_does_not_delay_the_others(
         sweeper.round()
         sweeper.round()
     assert done == ["fails", "works"] * 2
-    assert "the job that fails failed and is retried in 7.0 s" in caplog.text
+    (record,) = caplog.records
+    assert record.getMessage().startswith("the job that fails failed and is retried every 7.0 s: ")
+    assert bool(record.exc_info) is isinstance(error, KeyError)
+
+
+def test_round_ends_if_the_database_does_not_answer() -> None:
+    """Otherwise, each job would wait for its timeout."""
+    sweeper = Sweeper([Job("waits", fail_without_a_database), Job("waits too", lambda _: pytest.fail("it waits"))], 1.0)
+    sweeper.round()
+
+
+def fail_without_a_database(_: float) -> None:
+    raise Unavailable("the database is gone")
 
 
 def test_rare_job_is_due_after_its_seconds_and_at_once_after_a_failure() -> None:

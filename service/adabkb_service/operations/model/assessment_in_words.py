@@ -564,14 +564,27 @@ def _of_several(study: Study, results: int, front: Front | None, names: Labels) 
             values = [point.metrics[each.metric] for point in front.observed]
             value = min(values) if each.direction == "minimize" else max(values)
             best.append(f"best {names.metric(each.metric)} {written(names.quantity(each.metric), value)}")
-        sentences.append(f"B{', '.join(best)[1:]}.")
+        among = " among the results that are better than the worst useful values" if _has_useful(front) else ""
+        sentences.append(f"B{', '.join(best)[1:]}{among}.")
         if results > 1:
             count = len(front.observed)
             sentences.append(
                 f"{_number_of(count, 'result')} {'is a best compromise' if count == 1 else 'are best compromises'}: no "
-                "other result is at least as good in every objective and better in one."
+                f"other {'of these results' if among else 'result'} is at least as good in every objective and better "
+                "in one."
             )
     return " ".join(sentences)
+
+
+def _has_useful(front: Front) -> bool:
+    """Return whether the measured front has only results that are better than the references that the study gives."""
+    given = [each for each in front.objectives if not each.learned]
+    return bool(given) and all(
+        (point.metrics[each.metric] > each.reference) == (each.direction == "maximize")
+        and point.metrics[each.metric] != each.reference
+        for each in given
+        for point in front.observed
+    )
 
 
 def _violating(count: int, metric: str) -> str:

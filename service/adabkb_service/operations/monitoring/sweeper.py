@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from adabkb_service.errors import AdaBKBError
+from adabkb_service.errors import AdaBKBError, Unavailable
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,8 @@ class Job:
 
 
 class Sweeper:
-    """Performs jobs in rounds. A job that fails is logged and tried again in the next round; the others still run."""
+    """Performs jobs in rounds. A job that fails is tried again in the next round. Its failure is logged once, until it
+    succeeds or fails in another way. The other jobs still run, unless the database does not answer."""
 
     def __init__(self, jobs: Sequence[Job], pause: float, now: Callable[[], float] = time.monotonic) -> None:
         """Create it with the jobs, in order, the number of seconds between two rounds, and a clock."""
@@ -37,6 +38,8 @@ class Sweeper:
         self._thread = threading.Thread(target=self._loop, name="sweeper", daemon=True)
         self._tried_at = dict.fromkeys((job.name for job in jobs), now())
         self._done_at = dict(self._tried_at)
+        self._failed: dict[str, str] = {}
+        """Name of a job -> its last error, as long as it fails."""
 
     def start(self) -> None:
         """Perform rounds in a thread from now on."""
@@ -56,12 +59,24 @@ class Sweeper:
             since, self._tried_at[job.name] = now - self._tried_at[job.name], now
             try:
                 job.perform(since)
-            except AdaBKBError as error:
-                logger.warning("the job that %s failed and is retried in %s s: %s", job.name, self._pause, error)
-            except Exception:
-                logger.exception("the job that %s failed and is retried in %s s", job.name, self._pause)
+            except Exception as error:
+                self._log(job, error)
+                if isinstance(error, Unavailable):
+                    return
             else:
                 self._done_at[job.name] = now
+                self._failed.pop(job.name, None)
+
+    def _log(self, job: Job, error: Exception) -> None:
+        """Log a failure, unless it is the same as that of the last attempt. A defect has its traceback."""
+        text = f"{type(error).__name__}: {error}"
+        if self._failed.get(job.name) != text:
+            trace = None if isinstance(error, AdaBKBError) else error
+            what = "the job that %s failed and is retried every %s s: %s"
+            logger.log(
+                logging.WARNING if trace is None else logging.ERROR, what, job.name, self._pause, error, exc_info=trace
+            )
+        self._failed[job.name] = text
 
     def _loop(self) -> None:
         while not self._stopping.wait(self._pause):

@@ -188,6 +188,12 @@ export function duration(element) {
   return value;
 }
 
+/** Enter in a field that several forms share would send the first of them. */
+document.addEventListener("keydown", (event) => {
+  const { key, target } = event;
+  if (key === "Enter" && target instanceof HTMLInputElement && "shared" in target.dataset) event.preventDefault();
+});
+
 /** The object that a form describes; fields that are left empty or hidden are left out. Fields without a name are only
  * checked. A field with data-from has the value of the field with that id, which forms of one dialog share.
  * @param {HTMLFormElement} form

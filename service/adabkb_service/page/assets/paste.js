@@ -75,6 +75,7 @@ export function takeTables(form, data) {
     const signs = decimalSigns(table.rows, columns);
     turn.rows = table.rows.map((row) => understood(row, columns, signs, table.header));
     const { mixtures = [] } = await data.study();
+    if (looked !== turn) return;
     const rounded = turn.rows.filter((row) => roundedIn(row, mixtures).length);
     part.scaleLine.hidden = !rounded.length;
     one(part.scaleLine, "span", HTMLElement).textContent =
