@@ -93,15 +93,10 @@ def run(
     \b
     adabkb run svm -- ./train.sh --lr {lr} --layers {layers}
 
-    The program gets its parameters as arguments, in the environment (ADABKB_PARAM_lr), and in the JSON file
-    $ADABKB_PARAMETERS. Its result is the last line of its output, or the file $ADABKB_RESULT: a number, or JSON with
-    value, std_error, metrics, std_errors, partial, seconds and parameters (those measured with the result). Exit code 0
-    means a result; 75, SIGHUP, SIGINT and SIGTERM release the trial; others fail it. It may append lines STEP VALUE to
-    $ADABKB_REPORTS. The command ends when the study is complete.
-
-    \b
-    {"value": 0.93, "std_error": 0.01, "metrics": {"latency_ms": 12}}
-    {"value": 0.93, "parameters": {"humidity": 0.43}}
+    Parameters are arguments, in the environment (ADABKB_PARAM_lr) and in the JSON file $ADABKB_PARAMETERS. The result
+    is the last line of the output, or the file $ADABKB_RESULT: a number, or JSON with value, metrics, std_error,
+    std_errors, partial, seconds and measured parameters. $ADABKB_REPORTS takes lines STEP VALUE. Exit code 0 means a
+    result; 75, SIGHUP, SIGINT and SIGTERM release the trial; others fail it.
     """
     if os.name != "posix":
         fail("adabkb run needs the processes and signals of Linux or macOS; here, use study.run of the Python client")

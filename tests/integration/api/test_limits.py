@@ -181,26 +181,26 @@ def test_each_limit_is_documented_in_a_table_row() -> None:
     assert numbers.pop("bytes of a body").startswith("`body_limit`")
     assert numbers == {
         "JSON values in a body, including lists and objects (empty ones count twice)": f"{MAX_VALUES:,}",
-        "levels of a body": f"{MAX_DEPTH}",
+        "nesting levels of a body": f"{MAX_DEPTH}",
         "parameters of a study, and `lengthscale`s": f"{MAX_PARAMETERS}",
         "characters of a parameter's name": "200",
         "values or choices of a parameter": f"{MAX_CHOICES:,}",
         "tags": f"{MAX_TAGS}",
-        "attributes of a trial": f"{MAX_ATTRIBUTES}, of {MAX_BYTES:,} bytes together as JSON, "
-        f"of {MAX_LEVELS} levels each; a name has 1 to 200 characters and no colon",
+        "attributes of a trial": f"{MAX_ATTRIBUTES}, together {MAX_BYTES:,} bytes as JSON, "
+        f"each with {MAX_LEVELS} nesting levels; a name has 1 to 200 characters and no colon",
         "items of a batch, reports of a request, points to predict at": f"{MAX_ITEMS:,}",
         "reports of an attempt": f"{MAX_REPORTS:,}",
-        "a step": f"{MAX_STEPS:,}",
+        "the `step` of a report": f"{MAX_STEPS:,}",
         "`lease_seconds` and `max_runtime_seconds`": (
             "2,592,000 (30 days). A lease of less than a microsecond is extended to a microsecond"
         ),
         "errors that are listed": f"{MAX_ERRORS}",
-        "errors of the items of a batch that are listed": (
-            f"the first error of each item, and {MAX_BATCH_ERRORS:,} more in all"
+        "listed errors of the items of a batch": (
+            f"the first error of each item, and {MAX_BATCH_ERRORS:,} more in total"
         ),
         "characters of `detail`": f"{MAX_MESSAGE_LENGTH:,}",
         "characters of an error's `detail`": f"{MAX_DETAIL_LENGTH}",
         "characters of an error's `pointer`": f"{MAX_POINTER_LENGTH}, of a name in it {MAX_NAME_LENGTH}",
         "characters of a stored value that a sentence shows": f"{MAX_VALUE_LENGTH}",
     }
-    assert ["requests that wait for one study", f"{MAX_QUEUED}", "503 `busy`"] in connections
+    assert ["requests that wait for one study", f"{MAX_QUEUED} (fixed)", "503 `busy`"] in connections

@@ -319,4 +319,6 @@ def test_the_user_of_an_edit_is_not_among_its_changes(database: Database, runnin
     with database.reading() as connection:
         log = events.page(connection, "s", 0)
     assert log[-1].user == "anna"
-    assert edits(log) == {2: "x: \N{MINUS SIGN}0.5 to 1 (it was \N{MINUS SIGN}1 to 2); noise_std was changed"}
+    assert edits(log) == {
+        2: "x: \N{MINUS SIGN}0.5 to 1 (it was \N{MINUS SIGN}1 to 2); the standard deviation of a result changed"
+    }

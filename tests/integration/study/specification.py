@@ -164,6 +164,8 @@ class Specification:
         return None
 
     def _renew(self, trial: dict[str, Any], attempt: int, seconds: float, now: datetime) -> type[AdaBKBError] | None:
+        if not min(trial["attempt"], 1) <= attempt <= trial["attempt"]:
+            return Invalid
         if attempt != trial["attempt"] or trial["state"] not in ("active", "expired"):
             return LeaseLost
         trial["expirations"] -= trial["state"] == "expired"
@@ -173,6 +175,8 @@ class Specification:
     def _release(self, trial: dict[str, Any], attempt: int) -> type[AdaBKBError] | None:
         if trial["state"] in ("completed", "failed"):
             return TrialFinished
+        if not min(trial["attempt"], 1) <= attempt <= trial["attempt"]:
+            return Invalid
         if attempt != trial["attempt"]:
             return LeaseLost
         trial["state"] = "released"
