@@ -120,14 +120,8 @@ class Measurements:
             return ()
         values = np.array([[goal.sign * (each.metrics or {})[goal.name] for goal in goals] for each in kept])
         found = tuple(each for each, is_on in zip(kept, pareto.front(values).tolist(), strict=True) if is_on)
-        return tuple(each for each in found if self._is_useful(each, goals)) or found
-
-    def _is_useful(self, trial: Evaluated, goals: Sequence[Metric]) -> bool:
-        """Return whether a trial is better than each reference."""
-        values = trial.metrics or {}
-        return all(
-            goal.sign * (values[goal.name] - goal.reference) > 0.0 for goal in goals if goal.reference is not None
-        )
+        useful = (each for each in found if all(goal.is_useful((each.metrics or {})[goal.name]) for goal in goals))
+        return tuple(useful) or found
 
 
 def measurements(

@@ -54,6 +54,10 @@ class Metric:
         """The lower and the upper bound of the metric times its sign."""
         return (self.lower, self.upper) if self.sign > 0.0 else (-self.upper, -self.lower)
 
+    def is_useful(self, value: float) -> bool:
+        """Whether a value is better than the reference; always true without one."""
+        return self.reference is None or self.sign * (value - self.reference) > 0.0
+
     def violation(self, value: float) -> float:
         """How far a value is beyond a bound; 0 within both bounds."""
         return max(self.lower - value, value - self.upper, 0.0)

@@ -12,6 +12,7 @@ from adabkb_service.contract.answers import Best, MetricPrediction, NoGap, Predi
 from adabkb_service.contract.assessment import Outlook, Range, Repetitions
 from adabkb_service.contract.front import Front
 from adabkb_service.contract.quantities import UNNAMED, Quantity, in_points, with_unit
+from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.wording import decimals
 from adabkb_service.errors import MAX_NAME_LENGTH, shortened
 from adabkb_service.operations.model.choices import RatedChoices
@@ -578,13 +579,12 @@ def _of_several(study: Study, results: int, front: Front | None, names: Labels) 
 
 def _has_useful(front: Front) -> bool:
     """Return whether the measured front has only results that are better than the references that the study gives."""
-    given = [each for each in front.objectives if not each.learned]
-    return bool(given) and all(
-        (point.metrics[each.metric] > each.reference) == (each.direction == "maximize")
-        and point.metrics[each.metric] != each.reference
-        for each in given
-        for point in front.observed
-    )
+    given = [
+        Metric(each.metric, goal=1.0 if each.direction == "maximize" else -1.0, reference=each.reference)
+        for each in front.objectives
+        if not each.learned
+    ]
+    return bool(given) and all(each.is_useful(point.metrics[each.name]) for each in given for point in front.observed)
 
 
 def _violating(count: int, metric: str) -> str:

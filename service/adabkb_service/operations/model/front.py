@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from adabkb_service.contract import front as answers
 from adabkb_service.contract.context import context_of
+from adabkb_service.contract.metrics import metrics_of
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.engine.metrics import FEASIBLE
@@ -129,13 +128,5 @@ def _observed_front(service: Service, study: StudyRow, results: list[int]) -> li
         answers.FrontPoint(observation=each.seq, trial=each.trial, parameters=each.parameters, metrics=each.metrics)
         for each in (render.observation(row, definition, space) for row in rows)
     ]
-    return [point for point in found if _is_useful(definition, point.metrics)] or found
-
-
-def _is_useful(definition: StudyDefinition, metrics: Mapping[str, float]) -> bool:
-    """Return whether a result is better than each reference that the study gives."""
-    return all(
-        (metrics[each.metric] - each.reference) * (1.0 if each.direction == "maximize" else -1.0) > 0.0
-        for each in definition.objectives or ()
-        if each.reference is not None
-    )
+    goals = [metric for metric in metrics_of(study.definition) if metric.goal]
+    return [point for point in found if all(each.is_useful(point.metrics[each.name]) for each in goals)] or found
