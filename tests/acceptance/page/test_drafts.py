@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import REFUSALS, accessible, tab
@@ -22,6 +22,11 @@ def study(api: httpx.Client, name: str) -> str:
 def drafts(page: Page) -> list[str]:
     found: list[str] = page.evaluate("Object.keys(sessionStorage).filter((key) => key.startsWith('draft '))")
     return found
+
+
+def filled_in(page: Page) -> None:
+    """Wait until the form of a study takes input."""
+    expect(page.locator("#new")).not_to_have_attribute("inert", "")
 
 
 @pytest.mark.parametrize("way", ["breadcrumb", "Back", "reload"])
@@ -174,6 +179,7 @@ def test_new_study_like_another_one_has_a_draft_of_its_own(browser: Browser, sit
         title = page.locator("#new-title")
         for address, typed in (("/new", "Empty"), ("/new?like=pattern", "Alike")):
             page.goto(address)
+            filled_in(page)
             expect(page.get_by_text(RESTORED)).to_have_count(0)
             title.fill(typed)
             page.goto("/")
@@ -186,10 +192,31 @@ def test_new_study_like_another_one_has_a_draft_of_its_own(browser: Browser, sit
         assert drafts(page) == []
 
 
+def test_new_study_takes_no_input_before_it_is_filled_in(browser: Browser, site: str, api: httpx.Client) -> None:
+    """What a person typed while the pattern is on its way would be overwritten, and the draft would not have it."""
+    study(api, "slow-pattern")
+    arrived: list[Route] = []
+    with tab(browser, site) as page:
+        page.route("**/template.json", lambda route: arrived.append(route))  # noqa: PLW0108 - a built-in has no attributes
+        with page.expect_request("**/template.json"):
+            page.goto("/new?like=slow-pattern")
+        title = page.locator("#new-title")
+        title.focus()
+        page.keyboard.type("Lost")
+        expect(title).to_have_value("")
+        (route,) = arrived
+        route.continue_()
+        filled_in(page)
+        title.focus()
+        page.keyboard.type("Kept")
+        expect(title).to_have_value("Kept")
+
+
 def test_edit_of_a_study_is_restored(browser: Browser, site: str, api: httpx.Client) -> None:
     path = study(api, "edited")
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/studies/edited/edit")
+        filled_in(page)
         high = page.locator("#parameters > *").first.locator("[data-part=high]")
         high.fill("2,5")
         page.locator("#add-parameter").click()
@@ -217,12 +244,14 @@ def test_edit_of_a_study_that_was_changed_meanwhile_is_dropped(browser: Browser,
     path = study(api, "outdated")
     with tab(browser, site) as page:
         page.goto("/studies/outdated/edit")
+        filled_in(page)
         high = page.locator("#parameters > *").first.locator("[data-part=high]")
         high.fill("2,5")
         page.goto("/")
         assert len(drafts(page)) == 1
         checked(api.patch(path, json={"budget": 77}))
         page.goto("/studies/outdated/edit")
+        filled_in(page)
         expect(page.get_by_text("The study was changed meanwhile")).to_be_visible()
         expect(high).to_have_value("1")
         assert not accessible(page)

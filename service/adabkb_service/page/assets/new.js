@@ -133,3 +133,4 @@ if (editing) {
     return typeof found === "string" ? fieldOf(found) : found;
   };
 }
+form.inert = false; // what a person typed before that would be overwritten, and no draft would have it
