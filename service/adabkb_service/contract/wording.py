@@ -85,6 +85,8 @@ def sentence(field_error: Mapping[str, Any]) -> str:
         return why or unknown(str(field_error["loc"][-1]), context["known"], "field")
     if kind == "missing" and field_error["loc"] == ("body",):
         return "is required; send a JSON object"
+    if kind == "missing" and field_error["loc"][-1] == "trial":
+        return "is required, or parameters for a point that was not suggested"
     if kind == "string_pattern_mismatch" and context["pattern"] in PATTERNS:
         return PATTERNS[context["pattern"]]
     if kind in SENTENCES:
