@@ -41,6 +41,7 @@ from adabkb_client import (
 )
 from adabkb_client._settings import NOT_GIVEN
 from adabkb_service.cli.refusals import RENAMED
+from adabkb_service.cli.study_settings import CREATED, SETTINGS, UPDATED, Shown
 from adabkb_service.contract import budget, cost, early_stopping, metrics, objectives, plates, prior, quantities, stop
 from adabkb_service.contract.algorithms import KINDS, PROFILES, SYSTEMS
 from adabkb_service.contract.requests import PatchStudyBody
@@ -52,6 +53,17 @@ from tests.integration.cli.shell import adabkb
 def test_a_study_has_these_settings_beside_the_arguments_of_create_study() -> None:
     arguments = {"id", "parameters", "direction"}
     assert set(StudySettings.__annotations__) == StudyDefinition.model_fields.keys() - arguments
+
+
+def api_names(shown: Shown) -> set[str]:
+    options = [*shown.listed.split(), *shown.others.split()]
+    assert len(set(options)) == len(options)
+    return {SETTINGS[option].api_name or option for option in options}
+
+
+def test_each_setting_is_an_option_of_the_commands() -> None:
+    assert api_names(CREATED) == StudyDefinition.model_fields.keys()
+    assert api_names(UPDATED) == PatchStudyBody.model_fields.keys() - {"state", "catalogues", "was"}
 
 
 REMOVABLE: dict[str, Any] = {
