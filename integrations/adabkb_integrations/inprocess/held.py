@@ -9,7 +9,7 @@ from adabkb_integrations.domain import Domain
 from adabkb_integrations.inprocess.trials import Evaluated
 from adabkb_service.engine import assumed as engine
 from adabkb_service.engine.axes import canonical
-from adabkb_service.engine.feasibility import conflict
+from adabkb_service.engine.feasibility import has_points
 from adabkb_service.engine.slices import Slice
 
 
@@ -68,9 +68,3 @@ def with_assumed(
     """
     unknown = [name for name in measured if name not in (context or {})]
     return {**domain.to_declared(assumed(domain, unknown, trials)), **(context or {})} if unknown else context
-
-
-def has_points(within: Slice) -> bool:
-    """Return whether some of the points are feasible."""
-    feasible = within.feasible
-    return feasible is None or not (any(each.is_empty for each in feasible.mixtures) or conflict(feasible))

@@ -110,7 +110,7 @@ class Search:
         self._since_best = 0
         """The number of results after the best one."""
         self._marks = Marks()
-        self._plates = None if self._plan.plates is None else Filling(self._domain, self._plan.plates)
+        self._plates = None if self._plan.plates is None else Filling(self._domain.space, self._plan.plates)
         self._model = Model(self._domain.space, self._plan.seed, self._plan.config)
         self._stopped = False
 

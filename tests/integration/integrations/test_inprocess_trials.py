@@ -211,9 +211,10 @@ def test_a_wrong_report_ends_the_search_and_is_named(reports: list[Any], message
         minimize(reporting, X, 3, pass_trial=True, early_stopping=RULES["asha"], progress=False)
 
 
-def test_a_budget_of_plates_gives_the_trials_of_a_study(client: Client) -> None:
+@pytest.mark.parametrize("shared", [["heat"], []])
+def test_a_budget_of_plates_gives_the_trials_of_a_study(shared: list[str], client: Client) -> None:
     space: dict[str, Parameter] = {"heat": Ordinal([60, 80, 100]), "n": Ordinal([1, 2, 3, 4, 5])}
-    options: dict[str, Any] = {"plates": {"size": 4, "shared": ["heat"]}, "noise_std": 0, "seed": 2}
+    options: dict[str, Any] = {"plates": {"size": 4, "shared": shared}, "noise_std": 0, "seed": 2}
 
     def value(heat: int, n: int) -> float:
         return heat / 100 + n
