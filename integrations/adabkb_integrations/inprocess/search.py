@@ -374,12 +374,14 @@ class Search:
             self.best, self._since_best = trial, 0
 
     def _reason_to_end(self) -> Reason | None:
-        """Return the rule that ends the search; None if none does, or if its budget is used up."""
-        if not self._plan.rules or not self._has_budget:
-            return None
+        """Return why the search ends after this trial; None if it continues."""
         with one_thread():
             return reason_to_end(
-                self._plan.rules, self._model, self._since_best, has_several=self._measured.has_several
+                self._plan.rules,
+                self._model,
+                self._since_best,
+                is_used_up=not self._has_budget,
+                has_several=self._measured.has_several,
             )
 
     @property
