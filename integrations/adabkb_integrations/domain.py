@@ -63,6 +63,14 @@ class Domain:
             name: _to_engine(f"{argument}[{name!r}]", each, self.choices.get(name)) for name, each in values.items()
         }
 
+    def as_declared(self, argument: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of parameters in which a choice is the declared object, not one that is equal to it.
+
+        Raises:
+            ValueError: a value is not one of the choices.
+        """
+        return self.to_declared(self.to_engine(argument, values))
+
     def context_to_engine(self, context: Mapping[str, Any]) -> dict[str, Any]:
         """Return the engine's values of the context parameters.
 

@@ -129,6 +129,17 @@ def _parameters(given: Any) -> Parameters | None:
     return given
 
 
+def note_on_tuples(parameters: Parameters) -> str | None:
+    """Return what to add to an error of a function whose parameters include tuples; None if there are none."""
+    names = [name for name, value in parameters.items() if isinstance(value, tuple)]
+    if not names:
+        return None
+    return (
+        f"The value of {', '.join(names)} is a tuple, even if the choice was declared as a list; convert it with "
+        "list(...)"
+    )
+
+
 def rest_of(returned: Any, stopped: Trial | None) -> Result | None:
     """Return the metrics in a function's return value that the result of a stopped trial lacks; None if there are none,
     or if the trial has an estimate instead of a result.

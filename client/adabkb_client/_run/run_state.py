@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Protocol
 
 from adabkb_client._records import Answer, Recommendation, RunReport, Trial
+from adabkb_client._run.evaluation import note_on_tuples
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.tracebacks import own_frames
@@ -217,12 +218,8 @@ class RunState:
                     f"Before the first result of a run, {kind} counts as a programming error. "
                     f"To let it fail its trial instead: run(..., catch={kind})"
                 )
-                lists = [name for name, value in trial.parameters.items() if isinstance(value, tuple)]
-                if lists:
-                    error.add_note(
-                        f"The value of {', '.join(lists)} is a tuple, even if the choice was declared as a list; "
-                        "convert it with list(...)"
-                    )
+                if note := note_on_tuples(trial.parameters):
+                    error.add_note(note)
             raise error
         if isinstance(error, WorkerLost):
             self._lost(trial, error)

@@ -15,6 +15,7 @@ from adabkb_client._trial import Objective
 from adabkb_client._values import finite
 from adabkb_integrations.beliefs import prior_of
 from adabkb_integrations.domain import Domain, domain_of
+from adabkb_integrations.inprocess.choices import with_tuples
 from adabkb_integrations.inprocess.ending import Rules, rules_of
 from adabkb_integrations.inprocess.held import restriction, with_assumed
 from adabkb_integrations.inprocess.measured import COST, Measurements, measurements
@@ -120,7 +121,7 @@ def _domain(space: Mapping[str, Parameter], constraints: Sequence[str], mixtures
     if not isinstance(space, Mapping):
         raise TypeError(f'space must be a dict of parameters, such as {{"x": Float(0, 1)}}, not {space!r}')
     to_wire(space)  # refuses other kinds, and values that are not finite
-    return domain_of(space, "space", constraints, mixtures)
+    return domain_of(with_tuples(space), "space", constraints, mixtures)
 
 
 def _config(

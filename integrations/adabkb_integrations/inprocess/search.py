@@ -14,12 +14,14 @@ from adabkb_client import (
     Parameter,
 )
 from adabkb_client._run.evaluation import Result as Returned
+from adabkb_client._run.evaluation import note_on_tuples
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.tracebacks import own_frames, shortened
 from adabkb_client._trial import Objective
-from adabkb_client._trial_calls import ends_stopped, in_words, is_mistake
+from adabkb_client._trial_calls import MISTAKES, ends_stopped, in_words, is_mistake
 from adabkb_client._values import finite_metrics
 from adabkb_client.errors import WrongResult
+from adabkb_integrations.inprocess.choices import unshared
 from adabkb_integrations.inprocess.ending import reason_to_end
 from adabkb_integrations.inprocess.held import restriction, with_assumed
 from adabkb_integrations.inprocess.measured import COST, Measurements
@@ -56,7 +58,8 @@ def minimize(
             programming error ends the search: ImportError, NameError, SyntaxError; before the first result also
             AttributeError, KeyError, TypeError, and an invalid result.
         space: the parameters by name: ``Float``, ``Int``, ``Ordinal``, ``Categorical``, ``Bool``, ``Fixed`` and
-            ``Catalogue`` of ``adabkb_client``. Choices may be any objects here.
+            ``Catalogue`` of ``adabkb_client``. Choices may be any objects here; lists become tuples, as in studies.
+            Each call gets its own copies of dicts and sets, and the same other objects.
         budget: the number of trials, including failed ones; or ``{"cost": 600}``, the total cost of the results; or
             ``{"plates": 3}``, the number of plates, of which begun ones are still filled. The search ends
             earlier if a finite space has no more points, or by the rules of ``stop`` and ``tolerance``.
@@ -186,6 +189,7 @@ class Search:
         """Return the context of the next trial."""
         given = self._options["context"]
         known = given() if callable(given) else given
+        known = None if known is None else self._domain.as_declared("context", known)
         return with_assumed(self._domain, known, self._plan.in_context, self.trials)
 
     def _suggested(self, within: Slice | None) -> tuple[list[Array], dict[str, Any]]:
@@ -203,9 +207,10 @@ class Search:
         given = {name: value for name, value in parameters.items() if name not in self._plan.in_context}
         judged = partial(self._judged, self._place(parameters, plate))
         tells_cost = self._measured.cost == "told"
-        trial = RunningTrial(number, given, self._rule, judged, tells_cost=tells_cost, measured=self._measured_so_far)
+        own = {name: unshared(value) for name, value in given.items()}
+        trial = RunningTrial(number, own, self._rule, judged, tells_cost=tells_cost, measured=self._measured_so_far)
         try:
-            returned = self._plan.function(trial) if self._plan.evaluation.pass_trial else self._plan.function(**given)
+            returned = self._plan.function(trial) if self._plan.evaluation.pass_trial else self._plan.function(**own)
             seconds = time.perf_counter() - started
             if trial._stopped is None:
                 found = _with_cost(self._plan.evaluation.result_of(returned), self._measured, seconds)
@@ -213,7 +218,7 @@ class Search:
                 point = self._point(parameters, found.parameters)
                 evaluated = Evaluated(number, point, "completed", *values, None, plate, *measured)
             else:
-                evaluated = replace(self._stopped_trial(trial, trial._stopped, returned, seconds), plate=plate)
+                evaluated = replace(self._stopped_trial(trial, given, returned, seconds), plate=plate)
         except Exception as error:
             is_failure = trial._stopped is None or not ends_stopped(error, self._options["catch"])
             if is_failure:
@@ -222,7 +227,7 @@ class Search:
                 evaluated = Evaluated(number, parameters, "failed", reason=in_words(error), plate=plate)
             else:
                 seconds = time.perf_counter() - started
-                evaluated = replace(self._stopped_trial(trial, trial._stopped, None, seconds), plate=plate)
+                evaluated = replace(self._stopped_trial(trial, given, None, seconds), plate=plate)
         else:
             is_failure = False
         if not is_failure:
@@ -237,6 +242,9 @@ class Search:
         """
         if not isinstance(error, self._options["catch"]):
             if is_mistake(error, has_succeeded=any(each.state != "failed" for each in self.trials)):
+                note = note_on_tuples(trial.parameters)
+                if note and not isinstance(error, (*MISTAKES, WrongResult)):
+                    error.add_note(note)
                 raise error
             self._failures_in_a_row += 1
             if self._failures_in_a_row >= self._options["max_failures"]:
@@ -253,10 +261,10 @@ class Search:
         Raises:
             WrongResult: a value is not valid.
         """
-        point = {**parameters, **(differing or {})}
         if not differing:
-            return point
+            return parameters
         try:
+            point = {**parameters, **self._domain.as_declared("parameters", differing)}
             problems = self._domain.space.problems(self._domain.to_engine("parameters", point), is_measured=True)
         except ValueError as error:
             raise WrongResult(f"the function returned {error}") from None
@@ -282,6 +290,7 @@ class Search:
         if others := [name for name in found if name not in self._plan.in_context]:
             raise WrongResult(f"parameters[{others[0]!r}] is not measured with the result; leave it out")
         try:
+            found = self._domain.as_declared("parameters", found)
             known = self._domain.to_engine("parameters", found)
         except ValueError as error:
             raise WrongResult(str(error)) from None
@@ -312,17 +321,25 @@ class Search:
             results={trial: value for trial, value in finals.items() if value is not None},
         )
 
-    def _stopped_trial(self, trial: RunningTrial, stopped: Stopped, returned: Any, seconds: float) -> Evaluated:
+    def _stopped_trial(self, trial: RunningTrial, given: Mapping[str, Any], returned: Any, seconds: float) -> Evaluated:
         """Return a trial that was stopped early: with an estimate of its value or, if the rule compares no trials, with
         its last value and the metrics that the function returned.
+
+        Args:
+            trial: the trial.
+            given: its parameters, except for those that are measured with the result.
+            returned: the return value of the function.
+            seconds: the duration of the call.
 
         Raises:
             WrongResult, NotFinite: the function returned invalid metrics.
         """
+        stopped = trial._stopped
         assert self._rule is not None, "the search has a rule"
+        assert stopped is not None, "the rule has stopped the trial"
         cost = trial._cost if self._measured.cost == "told" else max(seconds, SHORTEST)
         costs = {} if self._measured.cost is None or cost is None else {COST: cost}
-        parameters = {**trial.parameters, **trial._measured}
+        parameters = {**given, **trial._measured}
         found = Evaluated(trial.number, parameters, "stopped", reason=stopped.reason)
         if stopped.estimate is not None:
             self._spent_on_stopped += costs.get(COST, 0.0)

@@ -10,8 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adabkb_client import Bool, Catalogue, Categorical, Client, Fixed, Float, Int, Mixture, Ordinal, Parameter
-from adabkb_integrations.inprocess import Evaluated, Search, maximize, minimize
+from adabkb_client import (
+    Bool,
+    Catalogue,
+    Categorical,
+    Client,
+    Fixed,
+    Float,
+    Int,
+    Mixture,
+    Ordinal,
+    Parameter,
+    PatienceRule,
+)
+from adabkb_integrations.inprocess import Evaluated, RunningTrial, Search, maximize, minimize
 
 SPACE: dict[str, Parameter] = {
     "x": Float(-1, 2),
@@ -159,6 +171,83 @@ def test_choices_may_be_any_objects_and_callbacks_can_stop_the_search() -> None:
         lambda on: {"value": float(on), "std_error": 0.1}, {"on": Bool()}, 2, callbacks=[stop], progress=False
     )
     assert (found.value, found.trials[-1].std_error) == (1.0, 0.1)
+
+
+@pytest.mark.parametrize("pass_trial", [False, True])
+def test_a_function_that_changes_a_choice_does_not_change_the_search(pass_trial: bool) -> None:
+    """Three choices of a dict that holds a list, and of a set, which the function empties."""
+    nested: list[Any] = [{"units": [64] * count} for count in (1, 2, 3)]
+    sets: list[Any] = [set(range(count)) for count in (1, 2, 3)]
+    seen = []
+
+    def emptied(layers: dict[str, list[int]], ids: set[int], x: float) -> float:
+        seen.append((len(layers["units"]), len(ids)))
+        layers["units"].pop()
+        layers.clear()
+        ids.clear()
+        return sum(seen[-1]) + x
+
+    def function(*trial: Any, **parameters: Any) -> float:
+        return emptied(**(trial[0].parameters if pass_trial else parameters))
+
+    space: dict[str, Parameter] = {"layers": Categorical(nested), "ids": Categorical(sets), "x": Float(0, 1)}
+    found = minimize(function, space, 12, seed=1, pass_trial=pass_trial, progress=False)
+    assert {trial.state for trial in found.trials} == {"completed"}
+    reported = [(len(trial.parameters["layers"]["units"]), len(trial.parameters["ids"])) for trial in found.trials]
+    assert reported == seen
+    assert len(set(seen)) > 1
+    assert nested == [{"units": [64] * count} for count in (1, 2, 3)]
+
+
+def test_a_stopped_trial_keeps_the_choice_that_its_function_has_changed() -> None:
+    def trained(trial: RunningTrial) -> float:
+        trial.parameters["layers"].clear()
+        for step in range(1, 10):
+            if trial.report(step, 1.0):
+                break
+        return 1.0
+
+    choices: list[Any] = [{"units": 1}, {"units": 2}]
+    space: dict[str, Parameter] = {"layers": Categorical(choices), "x": Float(0, 1)}
+    rule = PatienceRule(9, no_gain_for=1)
+    found = minimize(trained, space, 2, seed=1, early_stopping=rule, pass_trial=True, progress=False)
+    assert {trial.state for trial in found.trials} == {"stopped"}
+    assert all(trial.parameters["layers"] for trial in found.trials)
+
+
+def test_lists_are_tuples_as_in_a_study(client: Client) -> None:
+    """In the parameters of the function, of the trials and of results at other points, and in given values."""
+    space: dict[str, Parameter] = {
+        "layers": Categorical([[64], [64, 64], [64, 64, 64]]),
+        "sizes": Ordinal([[1, 2], [3, 4]]),
+        "kept": Fixed([7, 8]),
+        "hidden": Float(0, 1, when={"layers": [[64], [64, 64]]}),
+        "shift": Categorical([[0], [1]], context=True),
+    }
+    given: list[dict[str, Any]] = []
+
+    def function(**parameters: Any) -> dict[str, Any]:
+        given.append(parameters)
+        value = len(parameters["layers"]) + parameters.get("hidden", 0.5) - parameters["sizes"][0]
+        return {"value": value, "parameters": {**parameters, "sizes": [1, 2]}}
+
+    found = minimize(function, space, 6, seed=1, context={"shift": [1]}, progress=False)
+    study = client.create_study("tuples", space, direction="minimize", budget=6, seed=1)
+    in_process, given = given, []
+    study.run(function, context={"shift": [1]}, progress=False)
+    assert given == in_process
+    assert {type(each[name]) for each in given for name in ("layers", "sizes", "kept", "shift")} == {tuple}
+    assert [dict(trial.parameters) for trial in found.trials] == [
+        dict(each.parameters) for each in study.observations()
+    ]
+    fixed = minimize(
+        function, space, 3, fixed={"layers": [64, 64], "sizes": [3, 4]}, context={"shift": [0]}, progress=False
+    )
+    assert {trial.parameters["layers"] for trial in fixed.trials} == {(64, 64)}
+
+    with pytest.raises(AttributeError, match="append") as caught:
+        minimize(lambda layers, x: layers.append(x), {"layers": space["layers"], "x": Float(0, 1)}, 3, progress=False)
+    assert "The value of layers is a tuple" in caught.value.__notes__[0]
 
 
 def test_failures_are_logged_and_repeated_failures_end_the_search(
