@@ -3,7 +3,7 @@
 import inspect
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, NamedTuple, Self
 
@@ -44,6 +44,8 @@ class Expected:
         optional: the metrics that a result may omit.
         needed: the metrics that a partial result must have.
         measured: the parameters whose values a result must give.
+        declared: the call that declares metrics, for errors.
+        optuna: the remedy for an objective written for Optuna.
     """
 
     of: str
@@ -52,6 +54,8 @@ class Expected:
     optional: tuple[str, ...] = ()
     needed: tuple[str, ...] = ()
     measured: tuple[str, ...] = ()
+    declared: str = "create_study(..., metrics=[...])"
+    optuna: str = field(default_factory=for_optuna)
 
     @classmethod
     def of_study(cls, study: StudyInfo) -> Self:
@@ -88,7 +92,7 @@ class Expected:
         if unmeasured := [name for name in self.measured if name not in (result.parameters or {})]:
             return f"lacks {_named(unmeasured, 'parameter')} in parameters, measured with the result"
         if unknown and not self.metrics:
-            return f"has metrics, but {self.of} has none (declare them in create_study(..., metrics=[...]))"
+            return f"has metrics, but {self.of} has none (declare them in {self.declared})"
         return f"has {_named(unknown)}, which {self.of} does not have" if unknown else None
 
 
@@ -268,7 +272,7 @@ class Evaluation:
             called = "the parameters" if self.pass_trial else "the trial"
             remedy = f"change the signature, or {other} so that it is called with {called}"
             if self._is_for_optuna():
-                remedy = for_optuna()
+                remedy = self.expected.optuna
             raise WrongFunction(
                 f"{self.expected.of} calls the function with {given}, but its signature is {signature}: {error}; "
                 f"{remedy}"

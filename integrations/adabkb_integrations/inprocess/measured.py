@@ -20,6 +20,11 @@ from adabkb_service.engine.metrics import Measured, Metric
 COST = "cost"
 SIGNS = {"minimize": -1.0, "maximize": 1.0}
 MAX_OBJECTIVES = 4
+FOR_OPTUNA = (
+    "this function is written for Optuna: run it with Optuna's study.optimize and AdaBKBSampler of "
+    "adabkb_integrations.optuna, or take the parameters as arguments, `def objective(x, y):`"
+)
+"""The remedy for an objective of Optuna."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +70,18 @@ class Measurements:
             raise ValueError("noise_std: with several objectives, give it with each of them, in objectives=[...]")
         return tuple(metric.noise_std for metric in self.metrics if metric.goal)
 
-    def expected(self, of: str, in_context: tuple[str, ...] = ()) -> Expected:
+    def expected(self, in_context: tuple[str, ...] = ()) -> Expected:
         """Return what a result must have, and the context parameters that are measured with it."""
-        names = tuple(metric.name for metric in self.metrics)
-        optional = (COST,) if self.cost == "measured" else ()
-        return Expected(of, not self.has_several, names, optional, (COST,) if self.cost == "told" else (), in_context)
+        return Expected(
+            f"{self.direction}()",
+            not self.has_several,
+            metrics=tuple(metric.name for metric in self.metrics),
+            optional=(COST,) if self.cost == "measured" else (),
+            needed=(COST,) if self.cost == "told" else (),
+            measured=in_context,
+            declared=f"{self.direction}(..., metrics=[...])",
+            optuna=FOR_OPTUNA,
+        )
 
     def result(self, trial: Evaluated, position: Position, reported: str | None = None) -> Result:
         """Return the result of a trial at a position in the engine's units, with NaN for numbers that it lacks.

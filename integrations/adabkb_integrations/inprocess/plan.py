@@ -87,9 +87,7 @@ def plan_of(
         raise ValueError("early_stopping also needs pass_trial=True, so that the function can call trial.report")
     plates = layout_of(given["plates"], domain, space, given["mixtures"], limit.plates)
     _check_context(given, domain, in_context)
-    evaluation = Evaluation(
-        function, pass_trial=given["pass_trial"], expected=measured.expected(f"{direction}()", in_context)
-    )
+    evaluation = Evaluation(function, pass_trial=given["pass_trial"], expected=measured.expected(in_context))
     evaluation.check(
         [name for name in space if name not in in_context], [name for name, each in space.items() if each.when]
     )

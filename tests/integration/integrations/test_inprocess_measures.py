@@ -163,3 +163,12 @@ def test_result_without_its_metrics_is_rejected() -> None:
         minimize(loss, X, 3, metrics=["size"], progress=False)
     with pytest.raises(TypeError, match="the cost of a result must be positive"):
         minimize(unpaid, X, 3, cost="told", progress=False)
+
+
+@pytest.mark.parametrize("search", [minimize, maximize])
+def test_errors_of_a_function_name_the_call_that_the_user_made(search: Any) -> None:
+    declared = rf"declare them in {search.__name__}\(\.\.\., metrics=\[\.\.\.\]\)"
+    with pytest.raises(TypeError, match=declared):
+        search(lambda x: {"value": x, "metrics": {"a": 1.0}}, {"x": Float(0, 1)}, 2, progress=False)
+    with pytest.raises(TypeError, match=r"written for Optuna: run it with Optuna's study\.optimize and AdaBKBSampler"):
+        search(lambda trial: trial.suggest_float("x", 0, 1), {"x": Float(0, 1)}, 2, progress=False)
