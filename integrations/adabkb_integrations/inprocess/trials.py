@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -76,6 +77,10 @@ class Found:
 
     def __repr__(self) -> str:
         count = f"{len(self.trials)} trial{'' if len(self.trials) == 1 else 's'}"
+        states = Counter(trial.state for trial in self.trials)
+        count += "".join(f", {states[state]} {state}" for state in ("failed", "stopped") if states[state])
         if self.front:
             return f"<{len(self.front)} on the front, {count}, {self.reason}>"
+        if self.best is None:
+            return f"<no best trial, {count}, {self.reason}>"
         return f"<{self.value} at {self.parameters}, {count}, {self.reason}>"

@@ -266,6 +266,27 @@ def test_failures_are_logged_and_repeated_failures_end_the_search(
         minimize(lambda **_: None, {"x": Float(0, 1)}, 9, progress=False)
 
 
+def test_a_printed_search_counts_failed_and_stopped_trials() -> None:
+    calls = iter(range(99))
+
+    def function(x: float) -> float:
+        if next(calls) % 2:
+            raise ArithmeticError
+        return x
+
+    def trained(trial: RunningTrial) -> float:
+        trial.report(1, 1.0)
+        return float(trial.report(2, 1.0))
+
+    space: dict[str, Parameter] = {"x": Float(0, 1)}
+    assert repr(minimize(function, space, 6, progress=False)).endswith(", 6 trials, 3 failed, budget>")
+    rule = PatienceRule(9, no_gain_for=1)
+    found = minimize(trained, space, 1, early_stopping=rule, pass_trial=True, progress=False)
+    assert repr(found).endswith(", 1 trial, 1 stopped, budget>")
+    none = minimize(lambda x: x / 0, space, 2, catch=ZeroDivisionError, progress=False)
+    assert repr(none) == "<no best trial, 2 trials, 2 failed, budget>"
+
+
 def test_ctrl_c_returns_the_results_so_far() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray Tune leaves a signal handler installed
     calls = iter(range(9))
