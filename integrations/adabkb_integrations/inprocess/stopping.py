@@ -36,13 +36,17 @@ def rule_of(given: Mapping[str, Any] | None, measured: Measurements, *, has_mode
 
     Raises:
         TypeError: it is not a rule, or has unknown keys.
-        ValueError: a number is out of its range, or the search cannot have the rule.
+        ValueError: the rule is unknown, a number is out of its range, or the search cannot have the rule.
     """
     if given is None:
         return None
-    name = given.get("rule") if isinstance(given, Mapping) else None
-    if not isinstance(given, Mapping) or name not in OWN:
+    if not isinstance(given, Mapping) or "rule" not in given:
         raise TypeError(f"early_stopping must be a rule such as {EXAMPLE}, not {given!r}")
+    name = given["rule"]
+    if name not in tuple(OWN):  # a name that is not hashable is in no dict
+        raise ValueError(
+            f"early_stopping['rule'] is {name!r}; it must be one of {', '.join(map(repr, OWN))}, such as {EXAMPLE}"
+        )
     numbers = _numbers(name, given)
     goals = {metric.name: metric.goal for metric in measured.metrics if metric.goal}
     metric = given.get("metric")

@@ -377,7 +377,12 @@ def test_a_result_at_another_point_counts_there(client: Client) -> None:
     ("options", "message"),
     [
         ({"early_stopping": MedianRule(9), "pass_trial": False}, "early_stopping also needs pass_trial=True"),
-        ({"early_stopping": {"rule": "best"}}, "early_stopping must be a rule such as MedianRule"),
+        ({"early_stopping": {"max_steps": 4}}, "early_stopping must be a rule such as MedianRule"),
+        (
+            {"early_stopping": {"rule": "ahsa", "max_steps": 4}},
+            r"early_stopping\['rule'\] is 'ahsa'; it must be one of 'median', 'asha', 'patience'",
+        ),
+        ({"early_stopping": {"rule": ["asha"], "max_steps": 4}}, r"early_stopping\['rule'\] is \['asha'\]; it must"),
         (
             {"early_stopping": {"rule": "asha", "max_steps": 9, "no_gain_for": 3}},
             "'no_gain_for' is not a key of the rule",
