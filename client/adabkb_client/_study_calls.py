@@ -433,7 +433,7 @@ class StudyCalls(TrialCalls):
 
         Args:
             source: the path of a file (.csv, .jsonl, either with .gz, or .xlsx, which needs openpyxl), a
-                pandas DataFrame, an iterable of dicts, or a study of Optuna.
+                pandas DataFrame, an iterable of dicts, a study of Optuna, or what ``minimize`` has returned.
             columns: the column of each parameter, by the parameter's name. By default, the column has the name of the
                 parameter, or ``parameters.<name>`` as in exports, or ``params_<name>`` as in Optuna's frames. A dict
                 ``parameters`` within a row is unpacked. A fixed parameter needs no column.
@@ -456,8 +456,8 @@ class StudyCalls(TrialCalls):
 
         Raises:
             ValueError: a column for a parameter, the value or a metric is missing, ``columns`` or ``choices`` names an
-                unknown parameter, a file does not have the format of its ending, or an Optuna study has another
-                direction or several directions.
+                unknown parameter, a file does not have the format of its ending, or the source has another direction
+                or, as a study of Optuna, several.
             TypeError, ImportError, OSError: the source has an unsupported type, needs a package, or cannot be read.
             ConnectionFailed: the server was down; repeat the call to continue.
         """

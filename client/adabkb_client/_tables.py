@@ -1,6 +1,6 @@
 """Read sources of results (files, frames and studies of Optuna) as numbered rows of cells.
 
-pandas and Optuna objects are recognized by their methods, so that the packages need not be installed.
+Objects of pandas, Optuna and ``minimize`` are recognized by their methods, so that the packages need not be installed.
 """
 
 import csv
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 Source = str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Any
-"""A path, an iterable of dicts, a pandas DataFrame or a study of Optuna."""
+"""A path, an iterable of dicts, a pandas DataFrame, a study of Optuna or a result of ``minimize``."""
 
 ESCAPED = re.compile(r"^'(?='*[=+\-@\t\r])")
 """The apostrophe that the server writes in its tables before a string that looks like a formula."""
@@ -53,8 +53,8 @@ class Table:
 def read(source: Source) -> Table:
     """Read a source completely.
 
-    The number of a row is the line of a file or the row of a sheet, counted from 1, the number of a trial of Optuna, or
-    the position in a frame or an iterable, counted from 0.
+    The number of a row is the line of a file or the row of a sheet, counted from 1, the number of a trial of Optuna or
+    of ``minimize``, or the position in a frame or an iterable, counted from 0.
 
     Raises:
         TypeError: the type of the source is not supported.
@@ -67,14 +67,16 @@ def read(source: Source) -> Table:
         table = _of_file(Path(source))
     elif hasattr(source, "get_trials"):
         table = _of_optuna(source)
+    elif hasattr(source, "to_rows"):
+        table = _of_search(source)
     elif hasattr(source, "columns") and hasattr(source, "to_dict"):
         table = Table("the frame", "row", list(_of_frame(source, first=0)))
     elif isinstance(source, Iterable) and not isinstance(source, Mapping | bytes):
         table = Table("the results", "row", [_row(number, cells) for number, cells in enumerate(source)])
     else:
         raise TypeError(
-            "results are imported from the path of a file, a pandas DataFrame, an iterable of dicts or a study of "
-            f"Optuna, not from {type(source).__name__}"
+            "results are imported from the path of a file, a pandas DataFrame, an iterable of dicts, a study of Optuna "
+            f"or a result of minimize, not from {type(source).__name__}"
         )
     if not table.rows:
         raise ValueError(f"there is no result in {table.name}")
@@ -186,6 +188,17 @@ def _of_sheet(path: Path) -> Iterator[Row]:
         if any(cell is not None for cell in found.values()):
             yield Row(number, found)
     book.close()
+
+
+def _of_search(found: Any) -> Table:
+    """Return the trials of a result of ``minimize``. A stopped trial is a result if it has numbers."""
+    rows = []
+    for cells in found.to_rows():
+        number = cells.pop("trial")
+        has_numbers = any(cells[name] is not None for name in cells if name == "value" or name.startswith("metrics."))
+        rows.append(_row(number, {**cells, "state": "completed"} if has_numbers else cells))
+    has_values = any(row.cells["value"] is not None for row in rows)
+    return Table("the search", "trial", rows, found.direction if has_values else None)
 
 
 def _of_optuna(study: Any) -> Table:

@@ -2,6 +2,7 @@
 database."""
 
 try:
+    from adabkb_integrations.inprocess import shown as _shown  # noqa: F401 (registers how results are shown)
     from adabkb_integrations.inprocess.plates import Plates
     from adabkb_integrations.inprocess.search import Search, maximize, minimize
     from adabkb_integrations.inprocess.stopping import RunningTrial

@@ -132,9 +132,18 @@ class Search:
                 reason = "interrupted"
             except Exception as error:
                 raise shortened(error)  # noqa: B904 - it is the same error
-        front = self._measured.front(self.trials)
-        recommended, near = self._recommended(), self._near_baseline()
-        return Found(self.best, tuple(self.trials), reason, self.seed, self._plan.direction, front, recommended, near)
+        return Found(
+            self.best,
+            tuple(self.trials),
+            reason,
+            self.seed,
+            self._plan.direction,
+            front=self._measured.front(self.trials),
+            recommended=self._recommended(),
+            near_baseline=self._near_baseline(),
+            parameter_names=tuple(each.name for each in self._domain.space.parameters),
+            metric_names=tuple(metric.name for metric in self._measured.metrics),
+        )
 
     def _recommended(self) -> Evaluated | None:
         if self._measured.has_several or self._domain.space.context:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from adabkb_client import Estimate, ExpectedValue
+from adabkb_client._frames import FIRST, KINDS, MEASURED, PLATE, RESULT, choice, pandas, typed
+from adabkb_client._records import Shown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Reason = Literal["budget", "exhausted", "converged", "no_gain", "gain_unlikely", "stopped", "interrupted"]
 
@@ -39,7 +43,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True, repr=False)
-class Found:
+class Found(Shown):
     """The result of a search: the best trial (the first one in a tie), all trials, and why it ended. With metrics that
     have bounds, the best trial is the best one that satisfies them or, if there is none, the one that violates them
     least. With several objectives, ``front`` has the trials that no other dominates, and ``best`` is None.
@@ -64,6 +68,10 @@ class Found:
     front: tuple[Evaluated, ...] = ()
     recommended: Evaluated | None = None
     near_baseline: Estimate | None = None
+    parameter_names: tuple[str, ...] = ()
+    """All parameters of the space."""
+    metric_names: tuple[str, ...] = ()
+    """All metrics, including the cost and the objectives if there are several."""
 
     @property
     def parameters(self) -> Mapping[str, Any] | None:
@@ -75,12 +83,41 @@ class Found:
         """The value of the best trial."""
         return None if self.best is None else self.best.value
 
-    def __repr__(self) -> str:
-        count = f"{len(self.trials)} trial{'' if len(self.trials) == 1 else 's'}"
-        states = Counter(trial.state for trial in self.trials)
-        count += "".join(f", {states[state]} {state}" for state in ("failed", "stopped") if states[state])
-        if self.front:
-            return f"<{len(self.front)} on the front, {count}, {self.reason}>"
-        if self.best is None:
-            return f"<no best trial, {count}, {self.reason}>"
-        return f"<{self.value} at {self.parameters}, {count}, {self.reason}>"
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return the trials as dicts with the keys of ``to_frame``, in which a missing cell is None."""
+        missing = dict.fromkeys(self._columns())
+        return [missing | _cells(trial) for trial in self.trials]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the trials as a pandas frame, with columns of ``Study.to_frame``.
+
+        The columns are ``trial``, ``state``, in a search with plates ``plate``, ``parameters.NAME`` for each parameter,
+        ``value``, ``std_error``, ``metrics.NAME`` and ``std_errors.NAME`` for each metric, and ``reason``. A cell that
+        does not apply, such as the value of a failed trial, is missing: NaN or NA in numbers and None in other columns.
+        A choice None is the text "None".
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        found = pandas("to_frame()").DataFrame(self.to_rows(), columns=self._columns())
+        return typed(found, {**KINDS, **dict.fromkeys(PLATE, "Int64")})
+
+    def _columns(self) -> list[str]:
+        return [
+            *FIRST,
+            *(PLATE if any(trial.plate is not None for trial in self.trials) else ()),
+            *(f"parameters.{name}" for name in self.parameter_names),
+            *RESULT,
+            *(f"{prefix}{name}" for prefix in MEASURED for name in self.metric_names),
+            "reason",
+        ]
+
+
+def _cells(trial: Evaluated) -> dict[str, Any]:
+    """Return the cells of a trial by column, without those that it lacks."""
+    found: dict[str, Any] = {"trial": trial.number, "state": trial.state}
+    found |= {} if trial.plate is None else {"plate": trial.plate}
+    found |= {f"parameters.{name}": choice(value) for name, value in trial.parameters.items()}
+    for prefix, numbers in zip(MEASURED, (trial.metrics, trial.std_errors), strict=True):
+        found |= {f"{prefix}{name}": number for name, number in (numbers or {}).items()}
+    return {**found, "value": trial.value, "std_error": trial.std_error, "reason": trial.reason}

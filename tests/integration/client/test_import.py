@@ -378,7 +378,7 @@ def test_delimiters_and_a_byte_order_mark_are_recognised(line: Study, tmp_path: 
         ("a.jsonl.gz", {}, "a.jsonl.gz does not have the format of its ending: Not a gzipped file"),
         ("a.xlsx", {}, "a.xlsx is not an Excel file: File is not a zip file"),
         ("twice.csv", {}, "the header has a column twice: x,value,x"),
-        ({"x": 1}, {}, "an iterable of dicts or a study of Optuna, not from dict"),
+        ({"x": 1}, {}, "a study of Optuna or a result of minimize, not from dict"),
     ],
 )
 def test_a_source_that_cannot_be_read_is_refused_with_the_remedy(
