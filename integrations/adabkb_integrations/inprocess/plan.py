@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, get_type_hints
+from typing import Any, Literal, NamedTuple
 
-from adabkb_client import Mixture, Parameter, StudySettings
+from adabkb_client import Mixture, Parameter
 from adabkb_client._parameters import to_wire
 from adabkb_client._run.evaluation import Evaluation
 from adabkb_client._run.options import check_catch
@@ -19,6 +19,7 @@ from adabkb_integrations.inprocess.choices import with_tuples
 from adabkb_integrations.inprocess.ending import Rules, rules_of
 from adabkb_integrations.inprocess.held import restriction, with_assumed
 from adabkb_integrations.inprocess.measured import COST, Measurements, measurements
+from adabkb_integrations.inprocess.names import check_names
 from adabkb_integrations.inprocess.near import baseline_of
 from adabkb_integrations.inprocess.numbers import at_least
 from adabkb_integrations.inprocess.older import older_of
@@ -73,7 +74,7 @@ def plan_of(
     direction: Direction, function: Objective, space: Mapping[str, Parameter], budget: SearchBudget, options: Options
 ) -> Plan:
     """Return the plan of a search; the arguments are those of ``minimize``, which has the errors."""
-    _check_names(direction, options)
+    check_names(direction, options)
     given: Options = {**DEFAULTS, **options}
     seed = secrets.randbelow(SEEDS) if given["seed"] is None else at_least("seed", given["seed"], 0)
     measured = measurements(
@@ -171,16 +172,6 @@ def _budget(given: SearchBudget) -> Budget:
             f"{given!r}"
         )
     return Budget(cost=most)
-
-
-def _check_names(name: str, options: Options) -> None:
-    """Refuse options that only a study has, and unknown ones."""
-    for other in options.keys() - Options.__annotations__.keys():
-        if other in get_type_hints(StudySettings):
-            raise TypeError(
-                f"{name}() has no {other}; a study has it: Client.local('study.db').create_study(..., {other}=...)"
-            )
-        raise TypeError(f"{name}() has no option {other}; it has {', '.join(Options.__annotations__)}")
 
 
 def _in_context(space: Mapping[str, Parameter], domain: Domain) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from adabkb_integrations.inprocess.choices import unshared
 from adabkb_integrations.inprocess.ending import reason_to_end
 from adabkb_integrations.inprocess.held import restriction, with_assumed
 from adabkb_integrations.inprocess.measured import COST, Measurements
+from adabkb_integrations.inprocess.names import with_names_checked
 from adabkb_integrations.inprocess.near import near_baseline
 from adabkb_integrations.inprocess.options import Options, SearchBudget
 from adabkb_integrations.inprocess.plan import Direction, plan_of
@@ -42,6 +43,7 @@ SHORTEST = 1e-6
 """The minimum measured cost, in seconds."""
 
 
+@with_names_checked
 def minimize(
     function: Objective, space: Mapping[str, Parameter], budget: SearchBudget, **options: Unpack[Options]
 ) -> Found:
@@ -79,6 +81,7 @@ def minimize(
     return Search("minimize", function, space, budget, **options).run()
 
 
+@with_names_checked
 def maximize(
     function: Objective, space: Mapping[str, Parameter], budget: SearchBudget, **options: Unpack[Options]
 ) -> Found:

@@ -188,7 +188,29 @@ def test_context_is_refused_with_what_needs_one_best_point() -> None:
     unknown: dict[str, Any] = {"lease_seconds": 9}
     with pytest.raises(TypeError, match=r"minimize\(\) has no lease_seconds; a study has it: Client.local"):
         minimize(lambda x: x, {"x": Float(0, 1)}, 3, **unknown)
-    with pytest.raises(TypeError, match=r"minimize\(\) has no option n_trials; it has algorithm"):
-        minimize(lambda x: x, {"x": Float(0, 1)}, 3, **{"n_trials": 9})  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="stop must be a dict of no_gain_for"):
         minimize(lambda x: x, {"x": Float(0, 1)}, 3, stop={"rule": "median"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, r"minimize\(\) needs budget, such as budget=30, the number of trials"),
+        ({"n_trials": 9}, r"minimize\(\) has no option n_trials; use budget"),
+        ({"budgte": 9}, r"minimize\(\) has no option budgte; did you mean budget\?"),
+        ({"budget": 9, "sede": 9}, r"minimize\(\) has no option sede; did you mean seed\?"),
+        ({"budget": 9, "direction": "maximize"}, r"has no option direction; call minimize\(\) or maximize\(\)"),
+        ({"budget": 9, "directions": ["minimize"]}, r"has no option directions; use objectives=\["),
+        (
+            {"budget": 9, "workers": 4},
+            r"has no option workers; a run of a study has workers: .*run\(function, workers=",
+        ),
+        ({"budget": 9, "n_jobs": 4}, r"has no option n_jobs; a run of a study has workers: .*run\(function, workers="),
+        ({"budget": 9, "timeout": 4}, r"has no option timeout; a run of a study has timeout"),
+        ({"budget": 9, "qqq": 4}, r"minimize\(\) has no option qqq; it has algorithm, seed"),
+    ],
+    ids=str,
+)
+def test_an_unknown_or_missing_argument_is_named_with_the_one_to_use(arguments: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        minimize(lambda x: x, {"x": Float(0, 1)}, **arguments)
