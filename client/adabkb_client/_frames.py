@@ -174,13 +174,13 @@ def rows(trials: Sequence[Trial], observations: Iterable[Observation]) -> Iterat
     """Yield the trials ordered by number, then the results without a trial.
 
     A trial without a result has one row. A trial with several results (replicates by several attempts) has one for
-    each. Results of trials that were not completed when the trials were read are omitted.
+    each. Results of trials that had not ended when the trials were read are omitted.
     """
     results: dict[int | None, list[Observation]] = {}
     for observation in observations:
         results.setdefault(observation.trial, []).append(observation)
     for trial in trials:
-        own = results.get(trial.number, ()) if trial.state == "completed" else ()
+        own = results.get(trial.number, ()) if trial.state in ("completed", "stopped") else ()
         yield from (_of_trial(trial, result) | _of_result(result) for result in own)
         if not own:
             yield _of_trial(trial, None) | _point(trial.parameters)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from adabkb_client import AshaRule, Categorical, Client, Fixed, Float, Parameter, PatienceRule
+from adabkb_client import AshaRule, Categorical, Client, Fixed, Float, LeasedTrial, Parameter, PatienceRule, Study
 from adabkb_integrations.inprocess import RunningTrial, maximize, minimize
 
 SPACE: dict[str, Parameter] = {
@@ -52,6 +53,18 @@ def partly(x: float, kind: str | None, **_: Any) -> Any:
     return {"metrics": {"size": x}, "partial": True} if kind is None else {"value": x, "metrics": {"size": x}}
 
 
+def trained(trial: RunningTrial | LeasedTrial) -> float:
+    x: float = trial.parameters["x"]
+    for step in range(1, 10):
+        if trial.report(step, x + 1.0):
+            break
+    return x
+
+
+def _exported(study: Study) -> pd.DataFrame:
+    return pd.read_csv(io.StringIO(study.export("csv")))
+
+
 CASES = [
     pytest.param(loss, {}, id="failures and conditions"),
     pytest.param(measured, WITH_METRICS, id="metrics and plates"),
@@ -71,6 +84,18 @@ def test_the_frame_is_that_of_a_study(function: Any, options: dict[str, Any], cl
     left_out = set(expected.columns) - set(frame.columns)
     assert not {name for name in left_out if "." in name or name in ("value", "std_error", "plate")}
     pd.testing.assert_frame_equal(frame, expected[list(frame.columns)])
+
+
+@pytest.mark.parametrize("rule", [PatienceRule(9, no_gain_for=1), AshaRule(9)], ids=["with results", "with estimates"])
+def test_the_frame_of_stopped_trials_is_that_of_a_study_and_of_its_export(rule: Any, client: Client) -> None:
+    space: dict[str, Parameter] = {"x": Float(0, 1)}
+    found = minimize(trained, space, 6, early_stopping=rule, pass_trial=True, seed=1, progress=False)
+    study = client.create_study(None, space, direction="minimize", budget=6, seed=1, early_stopping=rule)
+    study.run(trained, pass_trial=True, progress=False)
+    frame, expected = found.to_frame(), study.to_frame()
+    assert "stopped" in set(frame["state"])
+    pd.testing.assert_frame_equal(frame, expected[list(frame.columns)])
+    assert expected["value"].tolist() == pytest.approx(_exported(study)["value"].tolist(), nan_ok=True)
 
 
 @pytest.mark.parametrize(("function", "options"), CASES)
@@ -98,13 +123,6 @@ def test_a_study_imports_a_result_once(source: str, function: Any, options: dict
 
 def test_a_study_imports_stopped_trials_that_have_results(client: Client) -> None:
     """Under rules that compare trials, a stopped trial has an estimate instead."""
-
-    def trained(trial: RunningTrial) -> float:
-        x: float = trial.parameters["x"]
-        for step in range(1, 10):
-            if trial.report(step, x + 1.0):
-                break
-        return x
 
     space: dict[str, Parameter] = {"x": Float(0, 1)}
     for number, rule in enumerate([PatienceRule(9, no_gain_for=1), AshaRule(9)]):
