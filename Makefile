@@ -39,7 +39,7 @@ $(LOOPS): $(STAMP) hatch_build.py $(wildcard $(NATIVE)/*.c $(NATIVE)/*.h)  # the
 	@$(BIN)/python hatch_build.py
 
 $(SITE): $(LOOPS) $(PAGES)  # strictly: a link that leads nowhere is an error
-	@$(BIN)/mkdocs build --quiet
+	@$(BIN)/mkdocs build  # not quietly, which would also ignore warnings
 
 docs: $(LOOPS)  ## serve the documentation on http://127.0.0.1:8001, and rebuild it after each change
 	@$(BIN)/mkdocs serve --dev-addr 127.0.0.1:8001 --watch client
