@@ -1,4 +1,4 @@
-"""Findings of an attack on an early version that no other test covers; docs/security.md has the whole list."""
+"""Findings of an attack on an early version that no other test covers."""
 
 from __future__ import annotations
 
