@@ -60,7 +60,7 @@ from adabkb_service.operations.monitoring.sweeper import Job, Sweeper
 from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.webhooks.delivery import Delivery
-from adabkb_service.page import account, assets, login, single_sign_on, site, views
+from adabkb_service.page import account, assets, feed, login, single_sign_on, site, views
 from adabkb_service.page.route import show_missing_pages
 from adabkb_service.settings import Settings, listed
 from adabkb_service.storage import migration
@@ -70,7 +70,16 @@ from adabkb_service.telemetry.traces import to_collector
 
 MODULES = (studies, sharing, webhooks, trials, files, observations, model, events, trash, tokens, people, system)
 ROUTERS = [module.router for module in MODULES]
-PAGES = [views.data, views.pages, views.bodies, account.router, login.router, single_sign_on.router, assets.router]
+PAGES = [
+    views.data,
+    views.pages,
+    views.bodies,
+    feed.router,
+    account.router,
+    login.router,
+    single_sign_on.router,
+    assets.router,
+]
 ROUTES = [route for router in (*ROUTERS, *PAGES) for route in router.routes]
 """Passed to FastAPI directly: ``include_router`` would copy each route and match every request twice."""
 
