@@ -368,6 +368,8 @@ interface Problem {
   detail?: string;
   remedy?: string;
   errors?: { pointer: string; detail: string }[];
+  /** The number of the stored result with which a result conflicts. */
+  observation?: number;
 }
 
 /** An event of the log of a study. */
