@@ -60,8 +60,9 @@ from adabkb_service.operations.monitoring.sweeper import Job, Sweeper
 from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.webhooks.delivery import Delivery
-from adabkb_service.page import account, assets, login, single_sign_on, site, views
+from adabkb_service.page import site
 from adabkb_service.page.route import show_missing_pages
+from adabkb_service.page.routers import ROUTERS as PAGES
 from adabkb_service.settings import Settings, listed
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import STATEMENT_SECONDS, Database
@@ -70,7 +71,6 @@ from adabkb_service.telemetry.traces import to_collector
 
 MODULES = (studies, sharing, webhooks, trials, files, observations, model, events, trash, tokens, people, system)
 ROUTERS = [module.router for module in MODULES]
-PAGES = [views.data, views.pages, views.bodies, account.router, login.router, single_sign_on.router, assets.router]
 ROUTES = [route for router in (*ROUTERS, *PAGES) for route in router.routes]
 """Passed to FastAPI directly: ``include_router`` would copy each route and match every request twice."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -22,6 +22,7 @@ from adabkb_service.api.problem_types import HTTP, TABLE, ProblemType, all_probl
 from adabkb_service.api.ratelimit import rate_limit_headers
 from adabkb_service.contract.answers import Answer, BatchItem, FieldError
 from adabkb_service.contract.error_limits import MORE
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.contract.wording import sentence
 
 logger = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ PYDANTIC = (ValidationError, PydanticSerializationError)
 """Raised if an answer is invalid or a computed field fails."""
 
 
-class Problem(Answer):
+class Problem(Sparse, Answer):
     """An error response (RFC 9457)."""
 
     type: str = Field(description="always about:blank; code identifies the problem")
@@ -50,6 +51,11 @@ class Problem(Answer):
     retryable: bool = Field(description="whether the same request may succeed later")
     remedy: str | None = Field(description="what to do; null if detail says it")
     errors: list[FieldError] = Field(default_factory=list)
+    observation: Annotated[
+        int | None,
+        Field(description="with result_conflict: number of the stored result; absent without one"),
+        ABSENT_BY_DEFAULT,
+    ] = None
 
 
 def describe(error: errors.AdaBKBError) -> BatchItem:
@@ -94,6 +100,7 @@ def problem(
     detail: str,
     field_errors: Iterable[errors.FieldError] = (),
     headers: Mapping[str, str] | None = None,
+    observation: int | None = None,
 ) -> JSONResponse:
     """Return the response for one error."""
     body = Problem(
@@ -107,6 +114,7 @@ def problem(
         retryable=problem_type.retryable,
         remedy=problem_type.remedy,
         errors=_field_errors(field_errors),
+        observation=observation,
     )
     # The response to an unexpected error bypasses the middleware.
     extra = {"X-Request-ID": body.request_id, "X-Content-Type-Options": "nosniff"}
@@ -123,7 +131,8 @@ def _field_errors(found: Iterable[errors.FieldError]) -> list[FieldError]:
 
 async def _on_domain_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, errors.AdaBKBError)
-    return problem(request, problem_type_of(error), error.detail, error.errors, _headers(error))
+    observation = error.observation if isinstance(error, errors.ResultConflict) else None
+    return problem(request, problem_type_of(error), error.detail, error.errors, _headers(error), observation)
 
 
 def _headers(error: errors.AdaBKBError) -> dict[str, str]:

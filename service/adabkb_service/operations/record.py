@@ -105,7 +105,8 @@ def _record_value(draft: Draft, result: TrialValueBody) -> RecordedResult:
             raise ResultConflict(
                 f"Attempt {attempt} of trial {trial.number} already has a result, with other parameters: "
                 f"{shown(earlier.parameters)}. Leave out the parameters. If the stored ones are wrong, exclude "
-                f"observation {earlier.seq}, and report the value with its parameters and without the trial."
+                f"observation {earlier.seq}, and report the value with its parameters and without the trial.",
+                earlier.seq,
             )
         if given.keys() <= known.keys():
             return RecordedResult(trial, earlier, "repeated")
@@ -240,7 +241,8 @@ def _check_same_as_reported(
         return
     raise ResultConflict(
         f"Attempt {earlier.attempt} of trial {trial.number} has {_with_error(earlier)}; it cannot have "
-        f"{_with_error(result)} too. To replace the value, correct observation {earlier.seq}."
+        f"{_with_error(result)} too. To replace the value, correct observation {earlier.seq}.",
+        earlier.seq,
     )
 
 

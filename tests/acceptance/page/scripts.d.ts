@@ -368,6 +368,8 @@ interface Problem {
   detail?: string;
   remedy?: string;
   errors?: { pointer: string; detail: string }[];
+  /** The number of the stored result with which a result conflicts. */
+  observation?: number;
 }
 
 /** An event of the log of a study. */
@@ -375,8 +377,17 @@ interface StudyEvent {
   seq: number;
   kind: string;
   trial: number | null;
+}
+
+/** An event with a sentence. */
+interface ToldEvent extends StudyEvent {
   created_at: string;
-  payload: Record<string, any>;
+  /** The trial that the sentence is about; empty if it is about something else. */
+  subject: string;
+  /** The sentence after its subject. */
+  in_words: string;
+  /** Whether browsers notify of the event. */
+  notifies: boolean;
 }
 
 interface PageEvents {

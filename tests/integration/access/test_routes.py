@@ -163,6 +163,7 @@ DATA = [
     "/curves.json",
     "/timeline.json",
     "/template.json",
+    "/feed",
 ]
 REQUESTS: list[tuple[str, str, Any]] = [
     *CALLS,

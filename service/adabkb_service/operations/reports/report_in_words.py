@@ -18,7 +18,9 @@ from adabkb_service.operations.reports.study_report import Line, StudyReport
 from adabkb_service.operations.words import wording
 from adabkb_service.operations.words.columns_in_words import aligned
 from adabkb_service.operations.words.corrections_in_words import corrected
+from adabkb_service.operations.words.ending import ENDED
 from adabkb_service.operations.words.reasons import reason_of
+from adabkb_service.operations.words.sentences import plate_closed, whose
 from adabkb_service.operations.words.settings_in_words import changed
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.storage.files import FileRow
@@ -31,8 +33,6 @@ CHANGES = {
     "resumed": "Resumed",
     "completed": "Complete",
 }
-ENDED = "Ended by a user."
-"""Why a study is complete whose budget a user has lowered to the number of issued trials."""
 QUESTIONS = ("Is it going well?", "Why this trial?", "What was learned?", "Can I stop?")
 """What the parts of an assessment answer, in its order; ``assets/assessment.js`` asks the same."""
 TRUST = "Can you trust the model?"
@@ -454,13 +454,12 @@ def _change(study: answers.Study, event: EventRow, trials: Mapping[int, int]) ->
         case "updated":
             return f"Changed: {changed(event.payload['changes'], study.quantities, event.payload.get('was'))}"
         case "plate_closed":
-            return f"Plate {event.payload['plate']} ended with free places: it had no unused conditions left"
+            return plate_closed(event.payload["plate"])
         case "failed" | "released" | "retried" | "withdrawn":
             return f"Trial {event.trial} {OF_TRIALS[event.kind]}"
         case "corrected":
             seq = event.payload["observation"]
-            whose = f"The result of trial {trials[seq]}" if seq in trials else f"Own result R{seq}"
-            return f"{whose} was {corrected(study.quantities, event.payload)}"
+            return f"{whose(trials.get(seq), seq)} was {corrected(study.quantities, event.payload)}"
     return CHANGES[event.kind]
 
 
