@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, Unpack
 
 from mcp.server.mcpserver import Context
 from pydantic import Field
@@ -32,6 +32,7 @@ from adabkb_client.mcp._arguments import (
 )
 from adabkb_client.mcp._keys import key_of, keyed
 from adabkb_client.mcp._refusals import no_trial
+from adabkb_client.mcp._study_settings import LeaseSeconds, StudyChanges, StudySettings, with_settings
 
 Points = Annotated[list[Point], Field(min_length=1, max_length=100, description="each with a value of every parameter")]
 Probability = Annotated[
@@ -129,16 +130,12 @@ class Reading:
 
 T = TypeVar("T")
 
-LeaseSeconds = Annotated[float, Field(gt=0, le=30 * 86400, allow_inf_nan=False)]
 Seconds = Annotated[
     definition.NotNegative | None,
     Field(description="duration of the evaluation, also its cost with cost measured; the time since suggest if absent"),
 ]
 Reason = Annotated[str, Field(max_length=1000, description="why, for people and for the log")]
 AnyContext = Context[Any, Any]
-KEPT: Any = None
-"""The default of arguments that change a setting. An explicit null is refused, since some agents give null for
-arguments that they mean to leave out."""
 
 
 class Changing:
@@ -147,6 +144,7 @@ class Changing:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
+    @with_settings
     async def create_study(
         self,
         context: AnyContext,
@@ -157,194 +155,33 @@ class Changing:
         direction: Annotated[
             Literal["minimize", "maximize"] | None, Field(description="required unless there are objectives")
         ] = None,
-        objectives: Annotated[
-            list[definition.Objective] | None,
-            Field(min_length=2, max_length=4, description="two to four in place of direction"),
-        ] = None,
-        metrics: Annotated[
-            list[str] | None, Field(description="names of the metrics that each result has in addition to its value")
-        ] = None,
-        outcome_constraints: Annotated[
-            list[definition.OutcomeConstraint] | None, Field(description="bounds that metrics must satisfy")
-        ] = None,
-        constraints: Annotated[
-            list[str] | None,
-            Field(
-                description='conditions that every suggested point satisfies, such as "x + y <= 1" or "not (kind == '
-                "'a' and x > 2)\""
-            ),
-        ] = None,
-        mixtures: Annotated[
-            list[definition.Mixture] | None,
-            Field(description="shares of a whole, such as the components of a formula, which sum to a total"),
-        ] = None,
-        quantities: Annotated[
-            dict[str, definition.Quantity] | None,
-            Field(description="units, labels and natural bounds of measured quantities: value, and metrics"),
-        ] = None,
-        budget: Annotated[
-            definition.Budget | None,
-            Field(description="evaluation limit, or a limit of plates or of the total cost; none if absent"),
-        ] = None,
-        noise_std: Annotated[
-            definition.NotNegative | None,
-            Field(description="standard deviation of one result, in the units of the objective, if known; 0 if exact"),
-        ] = None,
-        tolerance: Annotated[
-            definition.NotNegative | None,
-            Field(description="the study is complete when its gap is at most this, in the units of the objective"),
-        ] = None,
-        stop: definition.Stop | None = None,
-        early_stopping: definition.EarlyStopping | None = None,
-        prior: Annotated[
-            dict[str, definition.Belief] | None, Field(description="where the optimum probably is, by parameter")
-        ] = None,
-        baseline: Annotated[
-            Point | None,
-            Field(description="settings in use; of equally good points, one that changes fewer is recommended"),
-        ] = None,
-        plates: definition.Plates | None = None,
-        cost: Annotated[
-            Literal["told", "measured"] | None,
-            Field(
-                description="source of the metric cost: told (by each result) or measured (seconds of the evaluation)"
-            ),
-        ] = None,
-        per_cost: Annotated[
-            bool | None, Field(description="true: suggest by the expected gain per cost; requires cost")
-        ] = None,
-        robust: Annotated[
-            bool | None,
-            Field(
-                description="true: results that other results contradict get less weight, and their points are repeated"
-            ),
-        ] = None,
-        transfer_from: Annotated[
-            list[StudyId] | None,
-            Field(description="older studies whose results are also used, as far as they agree with the new ones"),
-        ] = None,
-        lease_seconds: Annotated[
-            LeaseSeconds | None,
-            Field(description="seconds that a trial stays leased without a heartbeat; 3600 if absent, 30 days at most"),
-        ] = None,
-        max_attempts: Annotated[
-            definition.Count | None, Field(description="expired leases after which a trial fails; 3 if absent")
-        ] = None,
-        max_runtime_seconds: Annotated[
-            LeaseSeconds | None, Field(description="time limit of one attempt, even with heartbeats; none if absent")
-        ] = None,
-        failure_limit: Annotated[
-            definition.Count | Literal["none"] | None,
-            Field(description="failed trials in a row after which the study is paused, or none; 10 if absent"),
-        ] = None,
-        pending_limit: Annotated[
-            definition.Count | None, Field(description="maximum number of unfinished trials; none if absent")
-        ] = None,
-        algorithm: Annotated[
-            Point | None,
-            Field(
-                description='an algorithm other than the default, which learns its constants: {"kind": "random"} or '
-                '{"kind": "sobol"}, without a model, as baselines; others with their constants, only on request'
-            ),
-        ] = None,
-        seed: Annotated[
-            Annotated[int, Field(ge=0, le=2**53 - 1)] | None, Field(description="seed of all random draws")
-        ] = None,
-        title: Annotated[str | None, Field(description="name of the study for display; its id if absent")] = None,
-        description: Annotated[str | None, Field(description="what the study is about, for people")] = None,
-        tags: Annotated[
-            dict[str, str] | None, Field(description="names with values by which studies can be found")
-        ] = None,
+        *,
         key: Key = None,
+        **settings: Unpack[StudySettings],
     ) -> answers.InfoAnswer:
         """Create a study: a search for the best values of parameters by few evaluations. Give only what you know; there
         is nothing to tune. If evaluations take hours or days, give lease_seconds. The same definition again opens the
         study that exists; another definition under its id is refused."""
-        settings: dict[str, Any] = {
-            "objectives": objectives,
-            "metrics": metrics,
-            "outcome_constraints": outcome_constraints,
-            "constraints": constraints,
-            "mixtures": mixtures,
-            "quantities": quantities,
-            "budget": budget,
-            "noise_std": noise_std,
-            "tolerance": tolerance,
-            "stop": stop,
-            "early_stopping": early_stopping,
-            "prior": prior,
-            "baseline": baseline,
-            "plates": plates,
-            "cost": cost,
-            "per_cost": per_cost,
-            "robust": robust,
-            "transfer_from": transfer_from,
-            "lease_seconds": lease_seconds,
-            "max_attempts": max_attempts,
-            "max_runtime_seconds": max_runtime_seconds,
-            "failure_limit": failure_limit,
-            "pending_limit": pending_limit,
-            "algorithm": algorithm,
-            "seed": seed,
-            "title": title,
-            "description": description,
-            "tags": tags,
-        }
         given = {name: definition.plain(value) for name, value in settings.items() if value is not None}
-        if failure_limit == "none":
+        if settings.get("failure_limit") == "none":
             given["failure_limit"] = None
         steps = client_calls.create_study(study, definition.to_client(parameters), direction=direction, **given)
         return answers.info(await self._perform(steps, context, key))
 
+    @with_settings
     async def update(
         self,
         context: AnyContext,
         study: StudyId,
-        mixtures: Annotated[
-            list[definition.Mixture],
-            Field(description="all mixtures that hold from now on; an empty list removes them"),
-        ] = KEPT,
-        prior: Annotated[
-            dict[str, definition.Belief],
-            Field(description="all beliefs about the optimum from now on, by parameter; an empty object removes them"),
-        ] = KEPT,
-        baseline: Annotated[
-            Point, Field(description="all settings in use from now on; an empty object removes them")
-        ] = KEPT,
-        outcome_constraints: Annotated[
-            list[definition.OutcomeConstraint],
-            Field(
-                description="all bounds of metrics from now on, of metrics that the study measures; an empty list "
-                "removes them"
-            ),
-        ] = KEPT,
-        early_stopping: Annotated[
-            definition.EarlyStopping,
-            Field(description="other numbers of the study's rule; rule, max_steps and metric must stay"),
-        ] = KEPT,
-        noise_std: Annotated[
-            definition.NotNegative,
-            Field(description="standard deviation of a result from now on; 0 if results are exact"),
-        ] = KEPT,
-        per_cost: Annotated[bool, Field(description="suggest by expected gain per cost, in a study with costs")] = KEPT,
-        robust: Annotated[bool, Field(description="give less weight to results that other results contradict")] = KEPT,
+        *,
         key: Key = None,
+        **settings: Unpack[StudyChanges],
     ) -> answers.InfoAnswer:
         """Change the mixtures, the prior, the baseline, the bounds of metrics, early stopping, noise_std, per_cost or
         robust of a running study, and nothing else. Each argument replaces the former value of its setting; what is
         left out stays. All results stay, but the model ignores those outside of changed mixtures. Change a belief only
         for a reason that the user gave or that the results show."""
-        changes: dict[str, Any] = {
-            "mixtures": mixtures,
-            "prior": prior,
-            "baseline": baseline,
-            "outcome_constraints": outcome_constraints,
-            "early_stopping": early_stopping,
-            "noise_std": noise_std,
-            "per_cost": per_cost,
-            "robust": robust,
-        }
-        changes = {name: definition.plain(value) for name, value in changes.items() if value is not KEPT}
+        changes = {name: definition.plain(value) for name, value in settings.items() if value is not None}
         if not changes:
             names = "mixtures, prior, baseline, outcome_constraints, early_stopping, noise_std, per_cost or robust"
             raise ValueError(f"{names}: give at least one of them")

@@ -10,6 +10,7 @@ from adabkb_client._values import finite
 from adabkb_integrations.inprocess.measured import Measurements
 from adabkb_integrations.inprocess.numbers import at_least
 from adabkb_integrations.model import Model
+from adabkb_service.engine import ending
 
 Rules = Mapping[str, Any]
 """``no_gain_for``, ``gap_share_below`` and ``tolerance``, as far as they are given."""
@@ -60,23 +61,21 @@ def rules_of(
 
 
 def reason_to_end(
-    rules: Rules, model: Model, since_best: int, *, has_several: bool
-) -> Literal["converged", "no_gain", "gain_unlikely"] | None:
-    """Return the rule that ends a search; None if it continues.
+    rules: Rules, model: Model, since_best: int, *, is_used_up: bool, has_several: bool
+) -> Literal["converged", "budget", "exhausted", "no_gain", "gain_unlikely"] | None:
+    """Return why a search ends after a trial; None if it continues.
 
     Args:
         rules: the rules of the search.
         model: the model of the results so far.
         since_best: the number of results after the best one.
+        is_used_up: whether the budget is used up.
         has_several: whether there are several objectives, so that the hypervolume must grow instead.
     """
     gap, gap_share = model.gap if rules.keys() & {"tolerance", "gap_share_below"} else (None, None)
-    if gap is not None and "tolerance" in rules and gap <= rules["tolerance"]:
+    if ending.is_converged(gap, rules.get("tolerance")):
         return "converged"
-    if "no_gain_for" in rules:
-        since = model.results_since_gain or 0 if has_several else since_best
-        if since >= rules["no_gain_for"]:
-            return "no_gain"
-    if gap_share is not None and "gap_share_below" in rules and gap_share < rules["gap_share_below"]:
-        return "gain_unlikely"
-    return None
+    since_gain = (model.results_since_gain or 0) if has_several and "no_gain_for" in rules else since_best
+    return ending.reason_to_end(
+        is_used_up=is_used_up, is_exhausted=False, rules=rules, since_gain=since_gain, gap_share=gap_share
+    )

@@ -9,7 +9,7 @@ from adabkb_integrations.domain import Domain
 from adabkb_integrations.inprocess.trials import Evaluated
 from adabkb_service.engine import assumed as engine
 from adabkb_service.engine.axes import canonical
-from adabkb_service.engine.feasibility import conflict
+from adabkb_service.engine.feasibility import has_points
 from adabkb_service.engine.slices import Slice
 
 
@@ -55,7 +55,16 @@ def assumed(domain: Domain, names: Collection[str], trials: Sequence[Evaluated])
     return engine.assumed(domain.space.axes, names, points)
 
 
-def has_points(within: Slice) -> bool:
-    """Return whether some of the points are feasible."""
-    feasible = within.feasible
-    return feasible is None or not (any(each.is_empty for each in feasible.mixtures) or conflict(feasible))
+def with_assumed(
+    domain: Domain, context: Mapping[str, Any] | None, measured: Sequence[str], trials: Sequence[Evaluated]
+) -> Mapping[str, Any] | None:
+    """Return a context with assumed values of the parameters that are measured with the result, unless it has them.
+
+    Args:
+        domain: the search space.
+        context: the declared values by parameter.
+        measured: the parameters that are measured with the result.
+        trials: the finished trials.
+    """
+    unknown = [name for name in measured if name not in (context or {})]
+    return {**domain.to_declared(assumed(domain, unknown, trials)), **(context or {})} if unknown else context

@@ -4,15 +4,16 @@ one trial at a time has the same points."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Required, SupportsIndex, TypedDict
 
 from adabkb_client import Fixed, Mixture, Parameter
 from adabkb_integrations.domain import Domain
-from adabkb_integrations.inprocess.held import has_points
 from adabkb_integrations.inprocess.numbers import at_least
 from adabkb_integrations.model import Array
-from adabkb_service.engine.axes import identity
+from adabkb_service.engine.plates import OpenPlate
 from adabkb_service.engine.slices import Slice
+from adabkb_service.engine.space import Space
 
 EXAMPLE = '{"size": 24, "shared": ["temperature"]}'
 SMALLEST = 2
@@ -26,29 +27,35 @@ class Plates(TypedDict, total=False):
     shared: Sequence[str]
 
 
+@dataclass(frozen=True)
+class Layout:
+    """The plates of a search, validated."""
+
+    size: int
+    shared: tuple[str, ...]
+    most: int | None
+    """The maximum number of plates; None without a plate budget."""
+
+
 class Filling:
     """The plates of a search, which its trials fill one by one."""
 
-    def __init__(self, domain: Domain, size: int, shared: Sequence[str], most: int | None) -> None:
-        self.most = most
-        """The maximum number of plates; None without a plate budget."""
-        self.number = 0
+    def __init__(self, space: Space, layout: Layout) -> None:
+        self._space = space
+        self._layout = layout
+        self._number = 0
         """Number of the last plate; 0 before the first one."""
-        self._domain = domain
-        self._size = size
-        self._shared = shared
-        self._trials = 0
-        self._values: dict[str, Any] = {}
+        self._open: OpenPlate | None = None
 
     @property
     def can_begin(self) -> bool:
         """Whether the budget allows another plate."""
-        return self.most is None or self.number < self.most
+        return self._layout.most is None or self._number < self._layout.most
 
     @property
     def has_place(self) -> bool:
         """Whether the last plate has a free place, or the budget allows another plate."""
-        return self.can_begin or 0 < self._trials < self._size
+        return self.can_begin or self._open is not None
 
     def suggest(self, ask: Ask, within: Slice | None) -> tuple[list[Array], dict[str, Any]]:
         """Return a list of the next point, (d,), and the values that were held fixed for it. The point is on the last
@@ -60,34 +67,30 @@ class Filling:
             within: the points in the current context; None without a context.
         """
         fixed = {} if within is None else dict(within.fixed)
-        if 0 < self._trials < self._size and self._agrees(fixed):
-            values = {**fixed, **self._values}
-            on_plate = Slice(self._domain.space, values)
-            if values and has_points(on_plate) and (points := ask(on_plate)):
+        if self._open is not None and self._open.fits(self._space, fixed):
+            values = {**fixed, **self._open.values}
+            if points := ask(Slice(self._space, values) if values else None):
                 return points, values
         return ask(within) if self.can_begin else [], fixed
 
     def add(self, point: Array, held: Mapping[str, Any]) -> int:
         """Return the number of the plate of a trial at a point, (d,), where some values were held."""
-        parameters = {**self._domain.space.decode(point), **held}
-        if not 0 < self._trials < self._size or not self._agrees(parameters):
-            self.number, self._trials = self.number + 1, 0
-            self._values = {name: parameters[name] for name in self._shared}
-        self._trials += 1
-        return self.number
-
-    def _agrees(self, parameters: Mapping[str, Any]) -> bool:
-        known = parameters.keys() & self._values.keys()
-        return all(identity(parameters[name]) == identity(self._values[name]) for name in known)
+        parameters, plate = {**self._space.decode(point), **held}, self._open
+        if plate is None or not plate.takes(parameters):
+            shared = {name: parameters[name] for name in self._layout.shared}
+            plate = OpenPlate(self._number + 1, self._layout.size, shared)
+        self._number = plate.number
+        self._open = replace(plate, room=plate.room - 1) if plate.room > 1 else None
+        return self._number
 
 
-def filling(
+def layout_of(
     plates: Plates | None,
     domain: Domain,
     parameters: Mapping[str, Parameter],
     mixtures: Sequence[Mixture],
     most: int | None,
-) -> Filling | None:
+) -> Layout | None:
     """Return the plates of a search; None without any.
 
     Args:
@@ -119,7 +122,7 @@ def filling(
         raise ValueError(
             "plates['shared'] leaves no parameter that can differ between the trials of a plate; leave one out"
         )
-    return Filling(domain, at_least("plates['size']", plates["size"], SMALLEST), tuple(shared), most)
+    return Layout(at_least("plates['size']", plates["size"], SMALLEST), tuple(shared), most)
 
 
 def _error(name: str, before: Sequence[str], parameters: Mapping[str, Parameter], shares: set[str]) -> str | None:

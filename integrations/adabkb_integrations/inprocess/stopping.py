@@ -15,11 +15,19 @@ from adabkb_client._values import finite
 from adabkb_client.errors import WrongResult
 from adabkb_integrations.inprocess.measured import SIGNS, Measurements
 from adabkb_integrations.inprocess.numbers import at_least
-from adabkb_service.engine.early_stopping import Curve, Rule, extended, extrapolated
+from adabkb_service.engine.early_stopping import (
+    LIMITS,
+    OWN,
+    Curve,
+    Rule,
+    extended,
+    extrapolated,
+    metric_problem,
+    steps_problem,
+)
 
-KEYS = {"median": {"after_trials"}, "asha": {"after_trials", "eta"}, "patience": {"no_gain_for", "min_gain"}}
-"""The keys of each rule besides ``COMMON``."""
 COMMON = {"rule", "max_steps", "min_steps", "metric"}
+"""The keys that all rules have."""
 EXAMPLE = "MedianRule(max_steps=27)"
 
 
@@ -33,35 +41,40 @@ def rule_of(given: Mapping[str, Any] | None, measured: Measurements, *, has_mode
     if given is None:
         return None
     name = given.get("rule") if isinstance(given, Mapping) else None
-    if not isinstance(given, Mapping) or name not in KEYS:
+    if not isinstance(given, Mapping) or name not in OWN:
         raise TypeError(f"early_stopping must be a rule such as {EXAMPLE}, not {given!r}")
-    if unknown := given.keys() - COMMON - KEYS[name]:
-        raise TypeError(f"early_stopping: {sorted(unknown)[0]!r} is not a key of the rule {name!r}")
-    for key in ("max_steps", *(("no_gain_for",) if name == "patience" else ())):
-        if key not in given:
-            raise TypeError(f"early_stopping: the rule {name!r} needs {key}")
-    least = {"max_steps": 1, "min_steps": 1, "after_trials": 1, "eta": 2, "no_gain_for": 1}
-    numbers = {
-        key: at_least(f"early_stopping[{key!r}]", given[key], lowest) for key, lowest in least.items() if key in given
-    }
-    min_gain = finite("early_stopping['min_gain']", given.get("min_gain", 0.0))
-    if min_gain < 0:
-        raise ValueError(f"early_stopping['min_gain'] must be 0 or more, not {min_gain}")
-    if numbers.get("min_steps", 1) >= numbers["max_steps"]:
-        raise ValueError("early_stopping['min_steps'] must be less than max_steps, or no trial could be stopped")
+    numbers = _numbers(name, given)
     goals = {metric.name: metric.goal for metric in measured.metrics if metric.goal}
     metric = given.get("metric")
-    if goals and metric not in goals:
-        raise ValueError(f"early_stopping['metric'] must name the objective that is reported: {', '.join(goals)}")
-    if metric is not None and not goals:
-        raise ValueError("early_stopping['metric'] is only for several objectives; leave it out")
-    if name != "patience" and not has_model:
+    if problem := steps_problem(numbers.get("min_steps", 1), numbers["max_steps"]):
+        raise ValueError(f"early_stopping['min_steps'] {problem}")
+    if problem := metric_problem(metric, list(goals)):
+        raise ValueError(f"early_stopping['metric'] {problem}")
+    sign = measured.sign if metric is None else SIGNS["maximize" if goals[metric] > 0 else "minimize"]
+    rule = Rule(rule=name, sign=sign, metric=metric, **numbers)
+    if rule.compares and not has_model:
         raise ValueError(
             f'the rule {name!r} requires the algorithm {{"profile": "auto"}}; the rule "patience" does not'
         )
-    defaults = {"after_trials": 5} if name == "median" else {}
-    sign = measured.sign if metric is None else SIGNS["maximize" if goals[metric] > 0 else "minimize"]
-    return Rule(rule=name, sign=sign, metric=metric, min_gain=min_gain, **{**defaults, **numbers})
+    return rule
+
+
+def _numbers(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numbers of a rule by key, with the defaults of the rule."""
+    if unknown := given.keys() - COMMON - OWN[name].keys():
+        raise TypeError(f"early_stopping: {sorted(unknown)[0]!r} is not a key of the rule {name!r}")
+    required = ["max_steps", *(key for key, default in OWN[name].items() if default is None)]
+    if missing := [key for key in required if key not in given]:
+        raise TypeError(f"early_stopping: the rule {name!r} needs {missing[0]}")
+    numbers: dict[str, Any] = dict(OWN[name])
+    for key, (least, most) in LIMITS.items():
+        if key in given:
+            numbers[key] = at_least(f"early_stopping[{key!r}]", given[key], least, most)
+    if "min_gain" in given:
+        numbers["min_gain"] = finite("early_stopping['min_gain']", given["min_gain"])
+        if numbers["min_gain"] < 0:
+            raise ValueError(f"early_stopping['min_gain'] must be 0 or more, not {numbers['min_gain']}")
+    return numbers
 
 
 @dataclass(frozen=True)

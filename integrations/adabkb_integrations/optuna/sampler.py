@@ -19,7 +19,6 @@ from optuna.trial import FrozenTrial, TrialState
 from adabkb_client import Mixture
 from adabkb_client._values import plain as plain_value
 from adabkb_integrations.beliefs import Belief
-from adabkb_integrations.inprocess.held import has_points
 from adabkb_integrations.inprocess.plates import Plates as Declared
 from adabkb_integrations.model import Array, Model, Promise, one_thread
 from adabkb_integrations.optuna.axes import axis, checked, decoded, external, plain
@@ -32,6 +31,7 @@ from adabkb_integrations.optuna.shares import SHARES, Range, Shares
 from adabkb_service.engine.axes import Axis, ChoiceAxis, canonical
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.constraints.grammar import ConstraintError
+from adabkb_service.engine.feasibility import has_points
 from adabkb_service.engine.older import Older
 from adabkb_service.engine.prior import Prior
 from adabkb_service.engine.randomness import uniforms

@@ -13,9 +13,9 @@ from optuna.trial import FrozenTrial
 from adabkb_client import Float, Mixture
 from adabkb_client._values import finite
 from adabkb_integrations.domain import domain_of, mixtures_of
-from adabkb_integrations.inprocess.held import has_points
 from adabkb_service.engine import mixtures as engine
 from adabkb_service.engine.constraints.constraint import Constraint
+from adabkb_service.engine.feasibility import has_points
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 

@@ -11,6 +11,7 @@ from typer.models import OptionInfo
 from adabkb_client import APIError
 from adabkb_client.errors import steps_of
 from adabkb_service.cli.output import WHICH_STUDIES, fail
+from adabkb_service.cli.study_settings import RULES, SETTINGS, STOP
 from adabkb_service.operations.words.reasons import REASONS
 
 MAX_FIELD_ERRORS = 10
@@ -64,16 +65,9 @@ COMMANDS = {"/front": "adabkb study front"}
 """Pointer to the call itself -> its command."""
 
 RENAMED = {
-    "constraints": "constraint",
-    "defaults": "default",
-    "metrics": "metric",
-    "mixtures": "mixture",
-    "objectives": "objective",
-    "outcome_constraints": "outcome_constraint",
+    **{each.api_name: name for name, each in SETTINGS.items() if each.api_name not in ("", STOP, "parameters")},
     "parameter": "parameters",
-    "quantities": "quantity",
     "std_errors": "metric_std_error",
-    "tags": "tag",
 }
 """Field of the API -> parameter of the command, if the names differ."""
 
@@ -143,7 +137,7 @@ def _named(pointer: str, names: Mapping[str, str], lines: Sequence[int], paramet
         return f"point {int(rest[0]) + 1}, {rest[1]}"
     if first == "items" and rest and int(rest[0]) < len(lines):
         return ", ".join([f"line {lines[int(rest[0])]}", *rest[1:]])
-    rules = [names[rule] for rule in ("no_gain_for", "gap_share_below") if rule in names]
+    rules = [names[rule] for rule in RULES if rule in names]
     if first == "stop" and rules:
         return names.get(rest[0], rules[-1]) if rest else " and ".join(rules)
     name = RENAMED.get(first, first)

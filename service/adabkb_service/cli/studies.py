@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,22 +15,13 @@ from adabkb_client._calls import Steps
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import difference
 from adabkb_service.cli import rows
-from adabkb_service.cli.creation import other
 from adabkb_service.cli.described import in_unit, summary
 from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
 from adabkb_service.cli.output import AsJson, fail, show
 from adabkb_service.cli.refusals import option_names, refuse
 from adabkb_service.cli.server_calls import Server, StudyId
-from adabkb_service.cli.values import (
-    NO_LIMIT,
-    parse,
-    parse_budget,
-    parse_object,
-    parse_objects,
-    parse_parameter,
-    parse_point,
-    parse_tag,
-)
+from adabkb_service.cli.study_settings import RULES, UPDATED, read_settings, with_settings
+from adabkb_service.cli.values import NO_LIMIT, parse_tag
 
 STAYS = (
     "early stopping cannot be removed from a study; to change it, give --early-stopping the rule with other numbers, "
@@ -97,93 +87,14 @@ def resume(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     _change(server, StudyCalls(study).resume(), as_json=as_json)
 
 
-def _limit(what: str) -> Any:
-    return typer.Option(help=what, show_default=False, metavar="LIMIT")
-
-
+@with_settings(UPDATED)
 def update(
     server: Server,
     study: StudyId,
-    budget: Annotated[str | None, _limit('number of trials, "3 plates" or "cost 50"')] = None,
-    tolerance: Annotated[str | None, _limit("gap at which the study is complete")] = None,
-    lease_seconds: Annotated[float | None, other("duration of a lease", "SECONDS")] = None,
-    max_attempts: Annotated[int | None, other("expired leases after which a trial fails", "NUMBER")] = None,
-    max_runtime_seconds: Annotated[str | None, other("time limit of an attempt", "SECONDS")] = None,
-    failure_limit: Annotated[str | None, other("failures in a row that pause the study", "NUMBER")] = None,
-    pending_limit: Annotated[str | None, other("maximum number of unfinished trials", "NUMBER")] = None,
-    no_gain_for: Annotated[str | None, _limit("stop after this many results without a gain")] = None,
-    gap_share_below: Annotated[str | None, other("stop at this gap, as a share of the range", "NUMBER")] = None,
-    title: Annotated[str | None, typer.Option(help="name of the study for display", show_default=False)] = None,
-    description: Annotated[str | None, typer.Option(help="what the study is about", show_default=False)] = None,
-    tag: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=TEXT", help="a tag", show_default=False),
-    ] = None,
-    quantity: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=JSON",
-            help="label, unit, low, high of value or a metric",
-            show_default=False,
-        ),
-    ] = None,
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="JSON",
-            help="a parameter to add, or to replace",
-            show_default=False,
-        ),
-    ] = None,
-    default: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="value of an added parameter in older trials",
-            show_default=False,
-        ),
-    ] = None,
-    constraint: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TEXT",
-            help="a constraint on parameters",
-            show_default=False,
-        ),
-    ] = None,
-    mixture: Annotated[
-        list[str] | None,
-        typer.Option(metavar="JSON", help="a mixture", show_default=False),
-    ] = None,
-    prior: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=JSON",
-            help="a belief about the optimum",
-            show_default=False,
-        ),
-    ] = None,
-    baseline: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="a value of the baseline (current settings)",
-            show_default=False,
-        ),
-    ] = None,
-    outcome_constraint: Annotated[
-        list[str] | None,
-        typer.Option(metavar="JSON", help="bounds of a metric", show_default=False),
-    ] = None,
-    early_stopping: Annotated[
-        str | None,
-        typer.Option(metavar="JSON", help="other settings of the rule; give it once", show_default=False),
-    ] = None,
-    noise_std: Annotated[str | None, other("standard deviation of a result; 0 if exact", "NUMBER")] = None,
-    per_cost: Annotated[bool | None, other("suggest by the expected gain per cost")] = None,
-    robust: Annotated[bool | None, other("give less weight to contradicted results")] = None,
+    *,
     descriptors: DescriptorTables = None,
     as_json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Change the settings of a study, or edit its space.
 
@@ -194,50 +105,13 @@ def update(
     adabkb study update svm --budget 100 --tolerance none --quantity 'value={"unit": "%", "low": 0, "high": 100}'
     adabkb study update svm --parameter '{"name": "shift", "kind": "float", "low": 0, "high": 1}' --default shift=0
     """
-    options: dict[str, tuple[Any, Callable[[Any], Any]]] = {
-        "budget": (budget, parse_budget),
-        "tolerance": (tolerance, parse),
-        "lease_seconds": (lease_seconds, float),
-        "max_attempts": (max_attempts, int),
-        "max_runtime_seconds": (max_runtime_seconds, parse),
-        "failure_limit": (failure_limit, parse),
-        "pending_limit": (pending_limit, parse),
-        "title": (title, str),
-        "description": (description, str),
-        "tags": (tag, lambda texts: dict(map(parse_tag, texts))),
-        "quantities": (quantity, parse_point),
-        "constraints": (constraint, list),
-        "mixtures": (mixture, partial(parse_objects, "--mixture")),
-        "prior": (prior, parse_point),
-        "baseline": (baseline, parse_point),
-        "outcome_constraints": (outcome_constraint, partial(parse_objects, "--outcome-constraint")),
-        "noise_std": (noise_std, parse),
-        "per_cost": (per_cost, bool),
-        "robust": (robust, bool),
-    }
-    given = {name: each for name, each in options.items() if each[0] is not None}
-    changes: dict[str, Any] = {
-        name: None if value in (NO_LIMIT, [NO_LIMIT]) else read(value) for name, (value, read) in given.items()
-    }
-    rules = {"no_gain_for": no_gain_for, "gap_share_below": gap_share_below}
-    if any(rules.values()):
-        # the API replaces both rules
-        now = None if all(rules.values()) else server.document(StudyCalls(study).info()).get("stop")
-        kept = {name: number for name, number in (now or {}).items() if rules[name] is None and number is not None}
-        new = {name: parse(text) for name, text in rules.items() if text not in (None, NO_LIMIT)}
-        changes["stop"] = {**kept, **new} or None
-        if not all(rules.values()):  # refuse it if another person has changed the other rule meanwhile
-            changes["was"] = {"stop": now}
-    if parameter is not None:
-        changes["parameters"] = list(map(parse_parameter, parameter))
+    if given["early_stopping"] == NO_LIMIT:
+        fail(STAYS)
+    changes = read_settings(given, may_remove=True)
+    if "stop" in changes:
+        changes |= _both_rules(changes["stop"], lambda: server.document(StudyCalls(study).info()).get("stop"))
     if descriptors is not None:
         add_descriptors(descriptors, changes.get("parameters", []), "--parameter")
-    if default is not None:
-        changes["defaults"] = parse_point(default)
-    if early_stopping is not None:
-        if early_stopping == NO_LIMIT:
-            fail(STAYS)
-        changes["early_stopping"] = parse_object("--early-stopping", early_stopping)
     if not changes:
         fail("there is nothing to change; give at least one option, such as --budget 100")
     try:
@@ -245,6 +119,20 @@ def update(
     except APIError as error:
         names = [each.get("name") for each in changes.get("parameters", ())]
         refuse(error, option_names(update), study, parameters=names)
+
+
+def _both_rules(given: dict[str, Any], read: Callable[[], dict[str, Any] | None]) -> dict[str, Any]:
+    """Return the fields of a change of stopping rules. The API replaces both rules, so a rule that was not given is
+    repeated, and the server refuses the change if another person has changed that rule meanwhile.
+
+    Args:
+        given: the new value of one rule or both; None removes a rule.
+        read: returns the present rules.
+    """
+    is_partial = len(given) < len(RULES)
+    now = read() if is_partial else None
+    kept = {name: number for name, number in {**(now or {}), **given}.items() if number is not None}
+    return {"stop": kept or None, **({"was": {"stop": now}} if is_partial else {})}
 
 
 def export(

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.parameters import Body, Name, Whole
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
+from adabkb_service.engine.early_stopping import LIMITS, metric_problem, steps_problem
 
-MAX_STEPS = 10**9
-"""The largest step number."""
 
-Steps = Annotated[int, Field(ge=1, le=MAX_STEPS), Whole]
-Trials = Annotated[int, Field(ge=1, le=1_000_000), Whole]
+def _limits(name: str, description: str | None = None) -> Any:
+    least, most = LIMITS[name]
+    return Field(ge=least, le=most, description=description)
+
+
+Steps = Annotated[int, _limits("max_steps"), Whole]
+Trials = Annotated[int, _limits("after_trials"), Whole]
 
 
 class _Rule(Sparse, Body):
@@ -31,9 +35,8 @@ class _Rule(Sparse, Body):
 
     @model_validator(mode="after")
     def _check_min_steps(self) -> Self:
-        if self.min_steps >= self.max_steps:
-            detail = "must be less than max_steps ({max_steps}), or no trial could be stopped"
-            raise PydanticCustomError("min_steps", detail, {"field": "min_steps", "max_steps": self.max_steps})
+        if problem := steps_problem(self.min_steps, self.max_steps):
+            raise PydanticCustomError("min_steps", "{problem}", {"field": "min_steps", "problem": problem})
         return self
 
 
@@ -51,7 +54,7 @@ class AshaRule(_Rule):
     best 1 / eta of the trials that have reached a rung continue."""
 
     rule: Literal["asha"]
-    eta: Annotated[int, Field(ge=2, le=1000, description="one in this many trials continues from each rung"), Whole] = 3
+    eta: Annotated[int, _limits("eta", "one in this many trials continues from each rung"), Whole] = 3
     after_trials: Annotated[
         Trials, Field(description="a trial is stopped at a rung only if this many other trials have reached it")
     ] = 1
@@ -71,9 +74,6 @@ class PatienceRule(_Rule):
 
 EarlyStopping = Annotated[MedianRule | AshaRule | PatienceRule, Field(discriminator="rule")]
 
-WHICH = "must name the objective whose values are reported: {names}"
-ALONE = "is only for studies with several objectives; leave it out"
-
 
 def check_metric(rule: _Rule, objectives: Sequence[str]) -> None:
     """Check that a rule names an objective if there are several, and none otherwise.
@@ -81,7 +81,5 @@ def check_metric(rule: _Rule, objectives: Sequence[str]) -> None:
     Raises:
         PydanticCustomError: the name is missing, unknown or not allowed.
     """
-    if objectives and rule.metric not in objectives:
-        raise PydanticCustomError("early_stopping", WHICH, {"field": "metric", "names": ", ".join(objectives)})
-    if rule.metric is not None and not objectives:
-        raise PydanticCustomError("early_stopping", ALONE, {"field": "metric"})
+    if problem := metric_problem(rule.metric, objectives):
+        raise PydanticCustomError("early_stopping", "{problem}", {"field": "metric", "problem": problem})

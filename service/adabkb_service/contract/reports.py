@@ -8,11 +8,11 @@ from pydantic import Discriminator, Field, Tag
 
 from adabkb_service.contract.answers import Answer, StudySummary, Trial
 from adabkb_service.contract.cost import MAX_COST
-from adabkb_service.contract.early_stopping import MAX_STEPS
 from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.parameters import Body, LeaseSeconds, Number, Whole
 from adabkb_service.contract.requests import MAX_ITEMS, Attempt, Point
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
+from adabkb_service.engine.early_stopping import MAX_STEPS
 
 MAX_REPORTS = 10_000
 """The maximum number of reports of one attempt."""

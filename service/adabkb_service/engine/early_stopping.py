@@ -17,6 +17,22 @@ from dataclasses import dataclass
 from statistics import fmean, median, pstdev, stdev
 from typing import Literal, TypedDict
 
+MAX_STEPS = 10**9
+"""The largest step number."""
+LIMITS = {
+    "max_steps": (1, MAX_STEPS),
+    "min_steps": (1, MAX_STEPS),
+    "after_trials": (1, 1_000_000),
+    "eta": (2, 1000),
+    "no_gain_for": (1, MAX_STEPS),
+}
+"""The smallest and the largest value of each whole number of a rule."""
+OWN: dict[str, dict[str, float | None]] = {
+    "median": {"after_trials": 5},
+    "asha": {"after_trials": 1, "eta": 3},
+    "patience": {"no_gain_for": None, "min_gain": 0.0},
+}
+"""The numbers that only some rules have, with their defaults; None if a number is required."""
 MIN_MOVES = 3
 """Completed trials needed to estimate the standard deviation of a move: the change from the value at the mark to the
 final value."""
@@ -102,6 +118,25 @@ class Rule:
         places = max((len(others) + 1) // self.eta, 1)
         reason = f"At step {curve['step']} it has place {better + 1} of {len(others) + 1} trials, of which the best "
         return f"{reason}{places} continue." if better >= places else None
+
+
+def steps_problem(min_steps: int, max_steps: int) -> str | None:
+    """Return why a rule cannot have this ``min_steps``; None if it can."""
+    return None if min_steps < max_steps else f"must be less than max_steps ({max_steps}), or no trial could be stopped"
+
+
+def metric_problem(metric: str | None, objectives: Sequence[str]) -> str | None:
+    """Return why a rule cannot have this ``metric``; None if it can.
+
+    Args:
+        metric: the name, or None.
+        objectives: the names of several objectives; empty with a single one.
+    """
+    if objectives and metric not in objectives:
+        return f"must name the objective whose values are reported: {', '.join(objectives)}"
+    if metric is not None and not objectives:
+        return "is only for studies with several objectives; leave it out"
+    return None
 
 
 def extended(curve: Curve | None, step: int, value: float, sign: float, min_gain: float = 0.0) -> Curve:

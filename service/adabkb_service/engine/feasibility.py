@@ -81,6 +81,12 @@ def conflict(feasible: Feasible) -> tuple[int, ...] | None:
     return tuple(needed)
 
 
+def has_points(within: Slice) -> bool:
+    """Whether a slice has feasible points, as far as the search for them can tell."""
+    feasible = within.feasible
+    return feasible is None or not (any(each.is_empty for each in feasible.mixtures) or conflict(feasible))
+
+
 def _is_proved(feasible: Feasible, indices: tuple[int, ...]) -> bool:
     """Whether it is proved that no point satisfies all constraints with these indices."""
     return _only(feasible, list(indices)).is_empty

@@ -57,6 +57,7 @@ from adabkb_service.contract.answers import NoTrialReason, Suggested
 from adabkb_service.contract.context import measured_of
 from adabkb_service.contract.requests import SuggestBody
 from adabkb_service.contract.stored import definition_of
+from adabkb_service.engine.plates import OpenPlate
 from adabkb_service.engine.slices import Slice
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.inference.proposals import Proposal
@@ -175,7 +176,7 @@ def _without_measured(within: Slice | None, study: StudyRow) -> Slice | None:
     return Slice(within.space, {name: value for name, value in within.fixed.items() if name not in measured})
 
 
-def _plate(body: SuggestBody, draft: Draft, fixed: dict[str, Any] | None) -> plates.OpenPlate | None:
+def _plate(body: SuggestBody, draft: Draft, fixed: dict[str, Any] | None) -> OpenPlate | None:
     """Return the plate for new trials; None if they need a new plate."""
     return None if body.plate == "new" else plates.fitting_plate(draft.study, draft.space, fixed or {})
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.answers import Reason, StudySummary
 from adabkb_service.contract.budget import cost_budget_of
 from adabkb_service.contract.stored import definition_of
+from adabkb_service.engine.ending import is_converged, reason_to_end
 from adabkb_service.storage.rows import StudyRow, StudyState
 from adabkb_service.study import render
 from adabkb_service.study.best import has_several_objectives
@@ -43,8 +43,7 @@ def _has_converged(study: StudyRow) -> bool:
     if study.model is None:
         return False
     gap = study.model["gap"] if render.is_beyond_reach(study) else render.gap(study, study.model["gap"])
-    is_within_tolerance = study.tolerance is not None and gap is not None and gap <= study.tolerance
-    return study.model["stopped"] or is_within_tolerance
+    return study.model["stopped"] or is_converged(gap, study.tolerance)
 
 
 def no_more_points_reason(study: StudyRow) -> Reason | None:
@@ -59,29 +58,6 @@ def no_more_points_reason(study: StudyRow) -> Reason | None:
         since_gain=results_since_gain(study),
         gap_share=None if model is None else model["gap_share"],
     )
-
-
-def reason_to_end(
-    *, is_used_up: bool, is_exhausted: bool, rules: Mapping[str, Any], since_gain: int, gap_share: float | None
-) -> Reason | None:
-    """Return why a study issues no more new points; None if it may.
-
-    Args:
-        is_used_up: whether the budget, in trials, plates or costs, is used up.
-        is_exhausted: whether every point of a finite space is issued.
-        rules: the stopping rules.
-        since_gain: the number of results since the last improvement.
-        gap_share: the gap as a share of the range of the results; None if it is unknown.
-    """
-    if is_used_up:
-        return "budget"
-    if is_exhausted:
-        return "exhausted"
-    if "no_gain_for" in rules and since_gain >= rules["no_gain_for"]:
-        return "no_gain"
-    if "gap_share_below" in rules and gap_share is not None and gap_share < rules["gap_share_below"]:
-        return "gain_unlikely"
-    return None
 
 
 def results_since_gain(study: StudyRow) -> int:

@@ -4,34 +4,22 @@ that users chose can be on a plate."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from adabkb_service.contract.plates import Plates
 from adabkb_service.contract.stored import definition_of
-from adabkb_service.engine.axes import identity
+from adabkb_service.engine.feasibility import has_points
+from adabkb_service.engine.plates import OpenPlate, differing_names
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import FieldError, Invalid, json_pointer, shown
 from adabkb_service.inference.restriction import Restriction
 from adabkb_service.storage.rows import StudyRow, TrialRow
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.point_checks import check_slice
 
 NO_PLATES = "is for studies with plates, and this one has none; leave it out"
 POINT = "/parameters"
 """JSON pointer to the point of a request."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenPlate:
-    """The last plate, which has room for more trials."""
-
-    number: int
-    room: int
-    """The number of trials that can still be added."""
-    values: dict[str, Any]
-    """Name -> value that all trials on the plate share."""
 
 
 def open_plate(study: StudyRow) -> OpenPlate | None:
@@ -52,19 +40,7 @@ def fitting_plate(study: StudyRow, space: Space, fixed: Mapping[str, Any]) -> Op
     """Return the open plate, if the space has points with the plate's shared values and the values that a request
     fixes; else None."""
     found = open_plate(study)
-    if found is None or not fixed:
-        return found
-    values = {**fixed, **found.values}
-    return found if Slice(space, fixed).agrees(values) and _has_points(space, values) else None
-
-
-def _has_points(space: Space, values: Mapping[str, Any]) -> bool:
-    """Return whether a space has a feasible point with these values."""
-    try:
-        check_slice(Slice(space, values), "")
-    except Invalid:
-        return False
-    return True
+    return found if found is not None and found.fits(space, fixed) else None
 
 
 def closes(study: StudyRow, space: Space) -> bool:
@@ -73,7 +49,7 @@ def closes(study: StudyRow, space: Space) -> bool:
     shared = None if study.plate is None else study.plate["shared"]
     if not shared:
         return False
-    return bool(space.problems(shared, partial=True) or space.withdrawn(shared)) or not _has_points(space, shared)
+    return bool(space.problems(shared, partial=True) or space.withdrawn(shared)) or not has_points(Slice(space, shared))
 
 
 def restriction(study: StudyRow, fixed: dict[str, Any] | None, plate: OpenPlate | None) -> Restriction:
@@ -107,15 +83,10 @@ def number_for(study: StudyRow, parameters: Mapping[str, Any], *, is_new: bool) 
     if definition_of(study.definition).plates is None:
         return None
     plate = open_plate(study)
-    if plate is not None and not is_new and not _differing_names(parameters, plate.values):
+    if plate is not None and not is_new and plate.takes(parameters):
         return plate.number
     last = study.plate
     return 1 if last is None else max(last["number"], last.get("named", 0)) + 1
-
-
-def _differing_names(parameters: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
-    """Return the names of the shared parameters whose value differs from that of a plate."""
-    return [name for name, at in values.items() if identity(parameters.get(name)) != identity(at)]
 
 
 def check_result(draft: Draft, parameters: Mapping[str, Any], plate: int) -> None:
@@ -135,7 +106,7 @@ def check_result(draft: Draft, parameters: Mapping[str, Any], plate: int) -> Non
     if known is not None:
         nearest = draft.space.nearest(known)
         values = {name: nearest[name] for name in shared}
-        differing = _differing_names(draft.space.nearest(parameters), values)
+        differing = differing_names(draft.space.nearest(parameters), values)
         _refuse(differing, parameters, values, plate, POINT, "give that value, or the number of another plate")
 
 
@@ -157,7 +128,7 @@ def check_trials(
     size = _plates(study).size
     plate = None if which == "new" else open_plate(study)
     if plate is not None:
-        differing = _differing_names(parameters, plate.values)
+        differing = differing_names(parameters, plate.values)
         _refuse(differing, parameters, plate.values, plate.number, pointer, 'give that value, or plate "new"')
     room = size if plate is None else plate.room
     if count > room:

@@ -40,18 +40,34 @@ from adabkb_client import (
     StudySettings,
 )
 from adabkb_client._settings import NOT_GIVEN
+from adabkb_client.mcp._study_settings import StudySettings as ToolSettings
+from adabkb_integrations.inprocess.stopping import COMMON
 from adabkb_service.cli.refusals import RENAMED
+from adabkb_service.cli.study_settings import CREATED, SETTINGS, UPDATED, Shown
 from adabkb_service.contract import budget, cost, early_stopping, metrics, objectives, plates, prior, quantities, stop
 from adabkb_service.contract.algorithms import KINDS, PROFILES, SYSTEMS
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.contract.stored import REPLACED
 from adabkb_service.contract.study import CHANGEABLE, DISPLAY_FIELDS, StudyDefinition
+from adabkb_service.engine.early_stopping import OWN
 from tests.integration.cli.shell import adabkb
 
 
 def test_a_study_has_these_settings_beside_the_arguments_of_create_study() -> None:
-    arguments = {"id", "parameters", "direction"}
-    assert set(StudySettings.__annotations__) == StudyDefinition.model_fields.keys() - arguments
+    settings = StudyDefinition.model_fields.keys() - {"id", "parameters", "direction"}
+    assert StudySettings.__annotations__.keys() == settings
+    assert ToolSettings.__annotations__.keys() == settings
+
+
+def api_names(shown: Shown) -> set[str]:
+    options = [*shown.listed.split(), *shown.others.split()]
+    assert len(set(options)) == len(options)
+    return {SETTINGS[option].api_name or option for option in options}
+
+
+def test_each_setting_is_an_option_of_the_commands() -> None:
+    assert api_names(CREATED) == StudyDefinition.model_fields.keys()
+    assert api_names(UPDATED) == PatchStudyBody.model_fields.keys() - {"state", "catalogues", "was"}
 
 
 REMOVABLE: dict[str, Any] = {
@@ -188,6 +204,13 @@ def test_a_rule_has_the_servers_fields_as_arguments_with_its_defaults(here: type
     assert {name: each.default for name, each in arguments.items()} == defaults
     documented = (inspect.getdoc(here) or "").partition("Args:")[2]
     assert all(f"{name}: " in documented for name in defaults)
+
+
+@pytest.mark.parametrize("rule", [there for _, there in RULES])
+def test_a_search_without_a_server_has_the_numbers_and_defaults_of_a_rule(rule: type[BaseModel]) -> None:
+    fields = {name: field for name, field in rule.model_fields.items() if name not in COMMON}
+    (name,) = get_args(rule.model_fields["rule"].annotation)
+    assert OWN[name] == {name: None if field.is_required() else field.default for name, field in fields.items()}
 
 
 def test_a_rule_as_a_dict_has_the_fields_of_all_rules() -> None:

@@ -124,6 +124,21 @@ def test_the_rules_end_a_search() -> None:
         assert each.trials == whole.trials[: len(each.trials)]
 
 
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize(("rule", "trials"), [({"tolerance": 0.2}, 9), ({"stop": {"no_gain_for": 2}}, 7)])
+def test_a_search_ends_for_the_reason_of_a_study(rule: dict[str, Any], trials: int, more: int, client: Client) -> None:
+    """Also if its budget ends with the same trial."""
+
+    def bowl(x: float, y: float) -> float:
+        return (x - 0.3) ** 2 + (y - 0.6) ** 2
+
+    space: dict[str, Parameter] = {"x": Float(0, 1), "y": Float(0, 1)}
+    found = minimize(bowl, space, trials + more, seed=1, progress=False, **rule)
+    study = client.create_study(None, space, direction="minimize", budget=trials + more, seed=1, **rule)
+    study.run(bowl, progress=False)
+    assert (found.reason, len(found.trials)) == (study.info().reason, trials)
+
+
 def test_no_gain_of_several_objectives_is_that_of_the_hypervolume() -> None:
     def two(x: float) -> dict[str, Any]:
         return {"metrics": {"a": float(x > 2), "b": 0.0}}

@@ -212,9 +212,10 @@ def test_a_wrong_report_ends_the_search_and_is_named(reports: list[Any], message
         minimize(reporting, X, 3, pass_trial=True, early_stopping=RULES["asha"], progress=False)
 
 
-def test_a_budget_of_plates_gives_the_trials_of_a_study(client: Client) -> None:
+@pytest.mark.parametrize("shared", [["heat"], []])
+def test_a_budget_of_plates_gives_the_trials_of_a_study(shared: list[str], client: Client) -> None:
     space: dict[str, Parameter] = {"heat": Ordinal([60, 80, 100]), "n": Ordinal([1, 2, 3, 4, 5])}
-    options: dict[str, Any] = {"plates": {"size": 4, "shared": ["heat"]}, "noise_std": 0, "seed": 2}
+    options: dict[str, Any] = {"plates": {"size": 4, "shared": shared}, "noise_std": 0, "seed": 2}
 
     def value(heat: int, n: int) -> float:
         return heat / 100 + n
@@ -383,7 +384,8 @@ def test_a_result_at_another_point_counts_there(client: Client) -> None:
         ),
         ({"early_stopping": {"rule": "patience", "max_steps": 9}}, "the rule 'patience' needs no_gain_for"),
         ({"early_stopping": MedianRule(9, min_steps=9)}, r"early_stopping\['min_steps'\] must be less than max_steps"),
-        ({"early_stopping": MedianRule(9, metric="m")}, r"early_stopping\['metric'\] is only for several objectives"),
+        ({"early_stopping": AshaRule(9, eta=1001)}, r"early_stopping\['eta'\] must be at most 1000, not 1001"),
+        ({"early_stopping": MedianRule(9, metric="m")}, r"early_stopping\['metric'\] is only for studies with several"),
         ({"early_stopping": MedianRule(9), "objectives": ["m", "n"]}, r"early_stopping\['metric'\] must name the obj"),
         ({"early_stopping": MedianRule(9), "algorithm": {"kind": "sobol"}}, "the rule 'median' requires the algorithm"),
         ({"budget": {"plates": 3}, "pass_trial": True}, "a plate budget also needs the option plates"),

@@ -13,7 +13,7 @@ import pytest
 from adabkb_client import Float
 from adabkb_client._settings import StudySettings
 from adabkb_integrations.inprocess import maximize, minimize
-from adabkb_integrations.inprocess.search import Options
+from adabkb_integrations.inprocess.options import Options
 from adabkb_integrations.optuna import AdaBKBSampler
 from adabkb_integrations.optuna.sampler import ELSEWHERE
 

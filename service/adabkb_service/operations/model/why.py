@@ -21,7 +21,7 @@ from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import TrialNotFound, Unavailable
 from adabkb_service.operations.model.novelty import novelty
-from adabkb_service.operations.model.why_in_words import in_words
+from adabkb_service.operations.model.why_in_words import Known, in_words
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.words.events_in_words import happened
 from adabkb_service.operations.words.labels import Labels
@@ -96,6 +96,20 @@ def _decision(study: StudyRow, event: SuggestedRow, before: ReplayState) -> hist
     distance = _distance(space, event.payload["parameters"], before)
     best_result = as_best(before.study, best)
     gain = None if expected is None or best_result is None else _gain(definition.sign, expected, best_result)
+    names, has_intervals = Labels.of(definition_of(study.definition)), isinstance(definition.algorithm, AutoProfile)
+    known = Known(
+        sign=definition.sign,
+        best=best_result,
+        distance=distance,
+        context=space.context,
+        measured=measured_of(definition.parameters),
+        shared=definition.plates.shared if definition.plates else (),
+        names=names,
+        new=_novelty(space, event, before, names),
+        has_intervals=has_intervals,
+        results=results,
+        fewest=Domain(space).fewest_results if has_intervals else 0,
+    )
     return history.Decision(
         revision=before.study.study_seq,
         origin=event.payload["origin"],
@@ -109,20 +123,7 @@ def _decision(study: StudyRow, event: SuggestedRow, before: ReplayState) -> hist
         distance=distance,
         gain=gain,
         trust=event.payload.get("trust"),
-        in_words=in_words(
-            event,
-            definition.sign,
-            best_result,
-            distance,
-            space.context,
-            Labels.of(definition_of(study.definition)),
-            definition.plates.shared if definition.plates else (),
-            _novelty(space, event, before, Labels.of(definition_of(study.definition))),
-            measured=measured_of(definition.parameters),
-            has_intervals=isinstance(definition.algorithm, AutoProfile),
-            results=results,
-            fewest=Domain(space).fewest_results if isinstance(definition.algorithm, AutoProfile) else 0,
-        ),
+        in_words=in_words(event, known),
     )
 
 

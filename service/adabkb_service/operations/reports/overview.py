@@ -18,6 +18,7 @@ from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, informative, 
 from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.auto.domain.domain import Domain
 from adabkb_service.engine.catalogue import CatalogueAxis
+from adabkb_service.engine.ending import reason_to_end
 from adabkb_service.engine.simplex import with_shares_given_way
 from adabkb_service.engine.space import Space
 from adabkb_service.operations.model import analysis, coverage
@@ -28,7 +29,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.words.ending import EndedEarly, ended_early
 from adabkb_service.storage import events, grants, observations, overview, result_table, studies
 from adabkb_service.storage.rows import EventRow, StudyRow, StudyState
-from adabkb_service.study import lifecycle, render
+from adabkb_service.study import render
 
 MAX_RESULTS = 1500
 """The approximate number of results that a chart draws. Of studies with more, it draws a sample."""
@@ -411,7 +412,7 @@ def _is_since(moment: datetime | None, since: datetime | None) -> bool:
 
 def _state(study: overview.ListedStudy) -> str:
     since_gain = (study.results_since_growth or 0) if study.objectives else study.results_since_best
-    reason = lifecycle.reason_to_end(
+    reason = reason_to_end(
         is_used_up=study.has_no_budget_left,
         is_exhausted=bool(study.is_exhausted),
         rules=study.stop or {},
