@@ -10,12 +10,12 @@ from typing import Any
 
 import typer.main
 
+from adabkb_service.api.parts import parts_of
 from adabkb_service.api.problem_types import all_problem_types
 from adabkb_service.app import create_app
 from adabkb_service.cli.main import app as cli
 from adabkb_service.contract.algorithms import SYSTEMS
 from adabkb_service.operations.monitoring.study_collector import of_studies
-from adabkb_service.operations.service import Service
 from adabkb_service.settings import Settings, table
 from benchmarks import calibration as calibration_benchmark
 from benchmarks import left_out as left_out_benchmark
@@ -82,7 +82,7 @@ def escaped(text: str) -> str:
 
 def metrics() -> str:
     """The service's own metrics at /metrics."""
-    running: Service = create_app(Settings(database="sqlite:///unused.db")).state.service
+    running = parts_of(create_app(Settings(database="sqlite:///unused.db"))).service
     families = [*running.metrics.registry.collect(), *of_studies([])]
     suffixes = {"counter": "_total"}
     return markdown(

@@ -21,6 +21,7 @@ from adabkb_service.api.admission import CallerDep, by_follower, needs, readmit
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import PageDep, ServiceDep, StudyId, encoded_number
 from adabkb_service.api.model_reads import ReadingDep, rendered
+from adabkb_service.api.parts import parts_of
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import history
 from adabkb_service.contract.requests import Page
@@ -68,7 +69,7 @@ def list_events(
     if last_event_id and not read.list_events(service, study_id, last_event_id - 1, 1).items:
         after = 0  # it is an id of a deleted study whose id is used again, or of a database before its restoration
     if _prefers_stream(request.headers.get("accept", "")):
-        concurrency: Concurrency = request.app.state.concurrency
+        concurrency = parts_of(request.app).concurrency
         concurrency.check(STREAMS, caller)
         first = _page(service, study_id, after, page.limit)
         stream = _stream(concurrency, service, study_id, request, caller, first, page.limit)

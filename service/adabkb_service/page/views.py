@@ -19,8 +19,8 @@ from adabkb_service.access.caller import Caller
 from adabkb_service.api.admission import CallerDep, needs, not_for_links
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import Number, ServiceDep, StudyId, encoded
-from adabkb_service.api.fair_queue import FairQueue
 from adabkb_service.api.model_reads import ReadingDep
+from adabkb_service.api.parts import parts_of
 from adabkb_service.contract import answers
 from adabkb_service.contract.parameters import Count
 from adabkb_service.contract.pasted import PastedRows, UndoImportBody
@@ -77,8 +77,7 @@ bodies = APIRouter(include_in_schema=False, route_class=StrictRoute)
 
 
 async def _overview(request: Request) -> Overview:
-    overview: Overview = request.app.state.overview
-    return overview
+    return parts_of(request.app).overview
 
 
 Finite = Annotated[float, Query(allow_inf_nan=False)]
@@ -312,9 +311,8 @@ def _numbers(study: answers.Study, results: list[answers.Observation | None]) ->
 async def read_sheet(request: Request, study_id: StudyId) -> Response:
     """Convert an uploaded Excel file to text for the paste form. Nothing is stored."""
     del study_id  # the gate has admitted the caller
-    charts: FairQueue = request.app.state.charts
     content = await request.body()
-    async with charts.slot(request):
+    async with parts_of(request.app).charts.slot(request):
         text = await run_sync(sheet.read, content)
     return Response(text, media_type="text/tab-separated-values; charset=utf-8", headers=HEADERS)
 
@@ -555,8 +553,7 @@ async def get_timeline(request: Request, study_id: StudyId, overview: OverviewDe
 
 async def _chart(request: Request, read: Callable[[], Any]) -> Response:
     """Return the data of a chart. Only a few are computed at a time, and none for a disconnected client."""
-    charts: FairQueue = request.app.state.charts
-    async with charts.slot(request):
+    async with parts_of(request.app).charts.slot(request):
         if await request.is_disconnected():
             return Response(status_code=400)
         return await run_sync(lambda: _json(read()))
