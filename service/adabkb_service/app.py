@@ -130,8 +130,8 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
         look_seconds=settings.look_seconds,
         owners=settings.studies_in_memory,
         timeouts=settings.timeouts,
+        traces=to_collector(settings.traces) if settings.traces else None,
     )
-    running.traces = to_collector(settings.traces) if settings.traces else None
 
     gate = Gate(
         database,
