@@ -79,7 +79,7 @@ def tables(path: Path, problems: Sequence[str] = tuple(GROUPS["all"]), budget: i
         rows = [[name, *(f"{np.median(each[name]):.4g}" for each in scores.values())] for name in solved]
         ranks = standings(scores, ours=["auto"])
         rows.append(["mean rank", *(f"{ranks[method].rank:.2f}" for method in scores)])
-        title = f"Regret or validation loss after {count} evaluations, median of {len(seeds)} seeds"
+        title = f"Regret or validation loss after {count} evaluations, {len(seeds)} seeds"
         yield Table(title, ["problem", *scores], rows)
 
 

@@ -233,7 +233,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
         rows = [[name, *(f"{value:.2g}" for value in row)] for name, row in zip(found.problems, medians, strict=True)]
         ranks = rankdata(regrets, axis=1).mean(axis=(0, 2))
         rows.append(["mean rank", *(f"{rank:.2f}" for rank in ranks)])
-        title = f"Regret of the best feasible evaluation after {budget}, median of {len(found.seeds)} seeds"
+        title = f"Regret of the best feasible evaluation after {budget}, {len(found.seeds)} seeds"
         yield runs.Table(title, ["problem", *found.methods], rows)
 
 

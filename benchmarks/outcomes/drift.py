@@ -129,8 +129,8 @@ def tables(path: Path) -> Iterator[runs.Table]:
             against = [f"{int((each[0] < of).sum())}, {int((each[0] > of).sum())}" for of in each[1:]]
             rows.append([problem, *medians, *against])
         others = [f"{found.methods[0]}: seeds better, worse than {method}" for method in found.methods[1:]]
-        title = f"Mean regret of the recommendations for the days {start + 1} to {end}, median"
-        yield runs.Table(f"{title} of {len(found.seeds)} seeds", ["problem", *found.methods, *others], rows)
+        title = f"Mean regret of the recommendations for the days {start + 1} to {end}, {len(found.seeds)} seeds"
+        yield runs.Table(title, ["problem", *found.methods, *others], rows)
 
 
 def benchmark() -> runs.Benchmark:

@@ -185,7 +185,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
             medians = (f"{np.median(regrets):.2g}" for regrets in each)
             better, worse = int((each[0] < each[1]).sum()), int((each[0] > each[1]).sum())
             rows.append([name, *medians, str(better), str(worse)])
-        yield runs.Table(f"Regret after {count} evaluations, median of {len(found.seeds)} seeds", header, rows)
+        yield runs.Table(f"Regret after {count} evaluations, {len(found.seeds)} seeds", header, rows)
     rows = [
         [name, *(f"{np.median([run['failed'] for run in found.of(name, method)]):g}" for method in METHODS)]
         for name in found.problems
@@ -202,7 +202,7 @@ def _beside_peers(found: runs.Found) -> Iterator[runs.Table]:
             against = [f"{int((each[0] < of).sum())}, {int((each[0] > of).sum())}" for of in each[1:]]
             rows.append([name, *(f"{np.median(regrets):.2g}" for regrets in each), *against])
         others = [f"{found.methods[0]}: seeds better, worse than {method}" for method in found.methods[1:]]
-        title = f"Regret after {count} evaluations, median of {len(found.seeds)} seeds"
+        title = f"Regret after {count} evaluations, {len(found.seeds)} seeds"
         yield runs.Table(title, ["problem", *found.methods, *others], rows)
     rows = [
         [name, *(f"{np.median([run['failed'] for run in found.of(name, method)]):g}" for method in found.methods)]

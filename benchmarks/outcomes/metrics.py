@@ -197,7 +197,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
             ["mean rank", *(f"{rank:.2f}" for rank in ranks)],
             ["runs without a feasible point", *map(str, infeasible)],
         ]
-        title = f"Best feasible value after {budget} evaluations, median of {len(found.seeds)} seeds"
+        title = f"Best feasible value after {budget} evaluations, {len(found.seeds)} seeds"
         yield runs.Table(title, ["problem", *found.methods], rows)
 
 

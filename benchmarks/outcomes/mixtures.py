@@ -250,7 +250,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
             medians = (f"{np.median(regrets):.2g}" for regrets in each.values())
             better, worse = (int((each[one] < each[other]).sum()) for one, other in (METHODS[:2], METHODS[1::-1]))
             rows.append([problem, *medians, str(better), str(worse)])
-        title = f"Regret after {count} evaluations, median of {len(found.seeds)} seeds"
+        title = f"Regret after {count} evaluations, {len(found.seeds)} seeds"
         header = ["formulas", *METHODS, "seeds better than last share", "seeds worse"]
         yield runs.Table(title, header, rows)
     found = runs.comparable(path, PROBLEMS, (*METHODS, *PEERS))

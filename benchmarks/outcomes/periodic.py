@@ -102,7 +102,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
             medians = (f"{np.median(regrets):.2g}" for regrets in each.values())
             better, worse = (int((each[one] < each[other]).sum()) for one, other in (METHODS, METHODS[::-1]))
             rows.append([problem, *medians, str(better), str(worse)])
-        title = f"Regret after {count} evaluations, median of {len(found.seeds)} seeds"
+        title = f"Regret after {count} evaluations, {len(found.seeds)} seeds"
         yield runs.Table(title, ["function", *METHODS, "seeds better", "seeds worse"], rows)
 
 

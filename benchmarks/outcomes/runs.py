@@ -163,7 +163,7 @@ def scored(
             pairs = list(zip(*each[:2], strict=True))
             against = f"{sum(own < other for own, other in pairs)}, {sum(own > other for own, other in pairs)}"
             rows.append([problem, *(f"{median(scores):.2g}" for scores in each), against])
-        title = f"{what.capitalize()} after {count} evaluations, median of {len(found.seeds)} seeds"
+        title = f"{what.capitalize()} after {count} evaluations, {len(found.seeds)} seeds"
         against_first = f"{found.methods[0]}: seeds better, worse than {found.methods[1]}"
         yield Table(title, ["problem", *found.methods, against_first], rows)
 

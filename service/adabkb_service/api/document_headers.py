@@ -28,7 +28,7 @@ DISPOSITION = {"description": "attachment or inline, and the name of the file", 
 ACCEPTED = {"description": "identity, if the body was compressed", "schema": _TEXT}
 
 WITH_ETAG = frozenset({"createStudy", "getStudy", "changeStudy", "restoreStudy", "listTrials", "getTrial"})
-FILES = frozenset({"readFile", "readResultFile"})
+FILES = frozenset({"readFile", "readResultFile", "export", "getReport"})
 CONDITIONAL = frozenset({"409", "429", "503"})
 """The statuses of which some are retryable."""
 

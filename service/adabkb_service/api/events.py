@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import suppress
-from functools import partial
 from itertools import chain
 from typing import Annotated, Literal, NamedTuple
 
@@ -25,7 +24,7 @@ from adabkb_service.api.parts import parts_of
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import history
 from adabkb_service.contract.requests import Page
-from adabkb_service.errors import Busy, Forbidden, StudyNotFound, TooManyAtOnce, Unauthorized
+from adabkb_service.errors import Busy, FieldError, Forbidden, Invalid, StudyNotFound, TooManyAtOnce, Unauthorized
 from adabkb_service.operations.access import sharing
 from adabkb_service.operations.data import export
 from adabkb_service.operations.data.sheet import MEDIA_TYPE
@@ -46,6 +45,7 @@ JSON = "application/json"
 _QUALITY = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?")
 BOM = "\ufeff"
 MARKDOWN = "text/markdown"
+CSV = "text/csv"
 
 
 @router.get(
@@ -190,21 +190,44 @@ async def export_study(
     """Export a study: everything as JSON lines (study, trials, observations, reports, events, model and, for users who
     may work on the study, stored responses), trials and results as CSV or as an Excel file with labels and units, or
     curves as CSV with one report per line."""
+    given = {"bom": bom, "decimal": decimal == "comma", "titles": titles}
+    unused = [name for name, value in given.items() if value and format not in OF_FORMATS[name]]
+    if unused:
+        raise Invalid(
+            [
+                FieldError(f"?{name}", f"has no effect with the format {format}; leave it out", f"invalid_{name}")
+                for name in unused
+            ]
+        )
     return await reading(_export, study_id, caller, format, bom, decimal == "comma", titles)
+
+
+OF_FORMATS: Mapping[str, tuple[Format, ...]] = {"bom": ("csv", "curves"), "decimal": ("csv",), "titles": ("csv",)}
+"""For each option of an export, the formats that have it."""
 
 
 def _export(
     service: Service, study_id: str, caller: Caller, format: Format, bom: bool, has_commas: bool, in_words: bool
 ) -> StreamingResponse:
     if format == "xlsx":
-        return StreamingResponse(export.excel(service, study_id), media_type=MEDIA_TYPE)
-    if format != "jsonl":
-        of_results = partial(export.csv_rows, has_commas=has_commas, in_words=in_words)
-        table = (of_results if format == "csv" else export.csv_curves)(service, study_id)
-        return StreamingResponse(chain([BOM] if bom else [], table), media_type="text/csv")
+        return _download(export.excel(service, study_id), MEDIA_TYPE, f"{study_id}.xlsx")
+    if format == "curves":
+        return _download(_after_mark(bom, export.csv_curves(service, study_id)), CSV, f"{study_id}-curves.csv")
+    if format == "csv":
+        rows = export.csv_rows(service, study_id, has_commas=has_commas, in_words=in_words)
+        return _download(_after_mark(bom, rows), CSV, f"{study_id}.csv")
     may_work = sharing.right(service, caller, study_id) != "read"
     lines = export.json_lines(service, study_id, with_keys=may_work)
-    return StreamingResponse(lines, media_type="application/x-ndjson")
+    return _download(lines, "application/x-ndjson", f"{study_id}.jsonl")
+
+
+def _after_mark(bom: bool, rows: Iterable[str]) -> Iterable[str]:
+    return chain([BOM] if bom else [], rows)
+
+
+def _download(content: Iterable[str] | Iterable[bytes], media_type: str, name: str) -> StreamingResponse:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(content, media_type=media_type, headers=headers)
 
 
 @router.get(
@@ -227,4 +250,5 @@ async def get_report(study_id: StudyId, reading: ReadingDep, caller: CallerDep) 
 
 def _report(service: Service, study_id: str, caller: Caller) -> StreamingResponse:
     with_audit = sharing.right(service, caller, study_id) == "own"
-    return StreamingResponse(report_in_markdown.markdown(service, study_id, with_audit=with_audit), media_type=MARKDOWN)
+    text = report_in_markdown.markdown(service, study_id, with_audit=with_audit)
+    return _download(text, MARKDOWN, f"{study_id}.md")

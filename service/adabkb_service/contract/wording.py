@@ -71,6 +71,11 @@ PATTERNS = {
     STUDY_ID: "must be 1 to 100 letters, digits, dots, underscores or hyphens, and begin with a letter or a digit",
     IDEMPOTENCY_KEY: "must be 1 to 255 printable ASCII characters without spaces",
 }
+MISSING = {
+    "body": "is required; send a JSON object",
+    "trial": "is required, or parameters for a point that was not suggested",
+}
+"""The last part of the location of what is missing -> the error."""
 
 
 def sentence(field_error: Mapping[str, Any]) -> str:
@@ -83,8 +88,8 @@ def sentence(field_error: Mapping[str, Any]) -> str:
     if kind == "extra_forbidden" and context:
         why: str | None = context.get("why")
         return why or unknown(str(field_error["loc"][-1]), context["known"], "field")
-    if kind == "missing" and field_error["loc"] == ("body",):
-        return "is required; send a JSON object"
+    if kind == "missing" and (words := MISSING.get(field_error["loc"][-1])):
+        return words
     if kind == "string_pattern_mismatch" and context["pattern"] in PATTERNS:
         return PATTERNS[context["pattern"]]
     if kind in SENTENCES:

@@ -97,7 +97,7 @@ class FloatAxis:
     def problem(self, value: object) -> str | None:
         """The error message for a value; None if it is a number within the bounds."""
         if not _is_number(value):
-            return f"must be a finite number between {self.low} and {self.high}"
+            return _not_a(f"a finite number between {self.low} and {self.high}", value)
         if not self.low <= value <= self.high:
             return f"is {value}, outside [{self.low}, {self.high}]"
         return None
@@ -179,7 +179,7 @@ class StepAxis:
 
     def _problem_within(self, value: object, high: float) -> str | None:
         if not _is_number(value):
-            return f"must be a finite number between {self.low} and {high}"
+            return _not_a(f"a finite number between {self.low} and {high}", value)
         tolerance = STEP_TOLERANCE * self.step
         if not self.low - tolerance <= value <= high + tolerance:
             return f"is {value}, outside [{self.low}, {high}]"
@@ -267,7 +267,7 @@ class IntAxis:
     def problem(self, value: object) -> str | None:
         """The error message for a value; None if it is an integer of the axis."""
         if not _is_number(value) or value != math.floor(value):
-            return f"must be an integer between {self.low} and {self.high}"
+            return _not_a(f"an integer between {self.low} and {self.high}", value)
         if not self.low <= value <= self.high:
             return f"is {value}, outside [{self.low}, {self.high}]"
         if (int(value) - self.low) % self.step:
@@ -350,7 +350,9 @@ class ChoiceAxis:
         """The error message for a value; None if it is one of the choices."""
         if self._is_choice(value):
             return None
-        return f"must be one of {listed(map(reprlib.repr, self.choices), len(self.choices))}"
+        choices = f"must be one of {listed(map(reprlib.repr, self.choices), len(self.choices))}"
+        is_wrong_type = isinstance(value, str) and not any(isinstance(each, str) for each in self.choices)
+        return f"is the text {reprlib.repr(value)}, but {choices}" if is_wrong_type else choices
 
     def problem_if_measured(self, value: object) -> str | None:
         """The error message for a measured value; None if it is one of the choices, or a number between two values."""
@@ -411,3 +413,8 @@ def canonical(axis: Axis, value: Any) -> Any:
             return int(value)
         case _:
             return axis.canonical(value)
+
+
+def _not_a(what: str, value: object) -> str:
+    """The error message for a value that is not the number that an axis needs."""
+    return f"is the text {reprlib.repr(value)}, but must be {what}" if isinstance(value, str) else f"must be {what}"

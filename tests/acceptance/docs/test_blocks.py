@@ -133,10 +133,10 @@ def test_pages_excluded_here_have_code_and_another_test() -> None:
 
 
 def test_inline_commands_are_valid() -> None:
-    """Most commands for administrators are not in code blocks."""
+    """Many commands for administrators are in the text of a step or a table, not in a code block."""
     found = re.findall(r"`([^`\n]+)`", (blocks.DOCS / "administration.md").read_text())
     inline = [text for text in found if text.startswith(("adabkb ", "as_adabkb ", "docker compose ", "kubectl "))]
-    assert len(inline) > 30
+    assert len(inline) > 20
     for command in inline:
         if not command.endswith("admin ..."):  # a placeholder for any command
             commands.check(command)

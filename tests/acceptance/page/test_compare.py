@@ -112,6 +112,7 @@ def test_the_progress_of_several_studies_is_in_one_chart_and_in_the_address(brow
             expect(row.get_by_role("cell").nth(3)).to_have_text("3")
 
 
+@pytest.mark.long
 def test_results_of_different_quantities_have_different_axes(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
     for name, title, label in (("yields", "A yield", "Yield"), ("conversions", "A conversion", "Conversion")):
@@ -314,6 +315,7 @@ MODEL = re.compile(r"/(assessment|recommendation|importance|slice|validation|fro
 """The requests that a model answers."""
 
 
+@pytest.mark.long
 def test_results_are_listed_and_drawn_though_no_model_answers(browser: Browser, site: str, api: httpx.Client) -> None:
     """Rows, failures and progress wait for no model; charts of models show the first model that answers."""
     for name, best in (("slow-1", 2.0), ("slow-2", 3.0)):
@@ -485,6 +487,7 @@ def test_late_answers_of_a_model_do_not_replace_newer_ones(browser: Browser, sit
         expect(row).to_contain_text("2 best compromises", timeout=1000)
 
 
+@pytest.mark.long
 def test_best_compromises_stay_when_the_model_does_not_answer(browser: Browser, site: str, api: httpx.Client) -> None:
     observe_goals(api, "unanswered", 40, 90)
     observe_goals(api, "unanswered", 80, 70)

@@ -92,6 +92,7 @@ def test_a_space_and_its_rules_are_edited_after_a_preview(browser: Browser, site
 
 
 @on_both
+@pytest.mark.long
 def test_what_the_model_assumes_is_edited_and_set_back(browser: Browser, site: str, api: httpx.Client) -> None:
     """The noise, wrong results and cheap trials: in the words of the form for a new study, after a preview."""
     definition = {"id": "assumed", "direction": "maximize", "parameters": PARAMETERS, "seed": 1, "cost": "told"}

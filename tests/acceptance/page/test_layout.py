@@ -144,7 +144,14 @@ def fits(page: Page) -> bool:
     return is_narrow
 
 
-@pytest.mark.parametrize(("size", "media"), [(PHONE, "screen"), (SHEET, "print"), (DESKTOP, "screen")])
+@pytest.mark.parametrize(
+    ("size", "media"),
+    [
+        (PHONE, "screen"),
+        pytest.param(SHEET, "print", marks=pytest.mark.long),
+        pytest.param(DESKTOP, "screen", marks=pytest.mark.long),
+    ],
+)
 def test_the_conditions_of_a_trial_have_whole_words_and_units(
     browser: Browser, site: str, size: dict[str, int], media: Any
 ) -> None:
@@ -205,6 +212,7 @@ def test_a_report_with_many_parameters_is_readable_on_paper(browser: Browser, si
             page.emulate_media(media="screen")
 
 
+@pytest.mark.long
 def test_the_first_chart_of_a_report_has_room(browser: Browser, site: str) -> None:
     with tab(browser, site, size=SHEET) as page:
         page.goto("/studies/coupling/report?charts=history")
@@ -263,6 +271,7 @@ def test_the_list_of_studies_fits_and_its_texts_stand_apart(browser: Browser, si
             assert check["x"] + check["width"] <= title["x"], "beside the title"
 
 
+@pytest.mark.long
 def test_names_from_right_to_left_leave_numbers_in_their_places(browser: Browser, site: str) -> None:
     with tab(browser, site) as page:
         page.goto("/studies/rtl")

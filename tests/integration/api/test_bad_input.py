@@ -192,7 +192,7 @@ def test_error_messages_do_not_mention_the_implementation(
         (
             {"x": "1", "y/z": 1},
             {
-                "/fixed/x": "must be a finite number between -1.0 and 2.0",
+                "/fixed/x": "is the text '1', but must be a finite number between -1.0 and 2.0",
                 "/fixed/y~1z": "is not a parameter of this study (known: n, x)",
             },
         ),

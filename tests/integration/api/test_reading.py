@@ -165,6 +165,37 @@ def test_export_contains_everything(api: httpx.Client, study_with_results: str) 
     assert api.get("/v1/studies/nowhere/export").status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("export", "s.jsonl"),
+        ("export?format=csv&bom=true&decimal=comma&titles=true", "s.csv"),
+        ("export?format=curves&bom=true", "s-curves.csv"),
+        ("export?format=xlsx", "s.xlsx"),
+        ("report", "s.md"),
+    ],
+)
+def test_a_download_has_a_name(api: httpx.Client, study_with_results: str, query: str, name: str) -> None:
+    answer = api.get(f"{study_with_results}/{query}").raise_for_status()
+    assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
+
+
+@pytest.mark.parametrize(
+    ("query", "pointers"),
+    [
+        ("bom=true&titles=true", ["?bom", "?titles"]),
+        ("format=xlsx&decimal=comma", ["?decimal"]),
+        ("format=curves&bom=true&titles=true", ["?titles"]),
+    ],
+)
+def test_options_without_an_effect_on_an_export_are_refused(
+    api: httpx.Client, study_with_results: str, query: str, pointers: list[str]
+) -> None:
+    refused = api.get(f"{study_with_results}/export?{query}")
+    assert refused.status_code == 422
+    assert [error["pointer"] for error in refused.json()["errors"]] == pointers
+
+
 def test_text_is_returned_as_it_was_sent(api: httpx.Client) -> None:
     parameters = [
         {"name": POISON[0], "kind": "categorical", "choices": POISON},

@@ -71,6 +71,7 @@ def test_early_stopping_stops_the_trials_of_a_study_at_the_same_steps(rule: str,
     assert (found.value, found.parameters) == (best.value, best.parameters)
 
 
+@pytest.mark.long
 def test_early_stopping_goes_with_objectives_bounds_and_costs(client: Client) -> None:
     def two(trial: LeasedTrial | RunningTrial) -> dict[str, Any]:
         x, error = trial.parameters["x"], 2.0

@@ -166,11 +166,11 @@ def test_the_model_uses_the_measured_place_and_recommends_it(running: Service) -
     [
         ("heat", 92.5, "is 92.5, outside [50.0, 92.0]"),
         ("heat", 49.9, "is 49.9, outside [50.0, 92.0]"),
-        ("heat", "72.3", "must be a finite number between 50.0 and 92.0"),
+        ("heat", "72.3", "is the text '72.3', but must be a finite number between 50.0 and 92.0"),
         ("count", 3.5, "must be an integer between 1 and 9"),
         ("count", 4, "is 4, not 1 plus a multiple of 2"),
         ("size", 5, "must be one of 1, 2, 4, or between two of them"),
-        ("size", "3", "must be one of 1, 2, 4, or between two of them"),
+        ("size", "3", "is the text '3', but must be one of 1, 2, 4, or between two of them"),
         ("rank", 2, "must be one of 1, 3, 2.5"),
         ("grade", 3, "must be one of 'coarse', 'fine'"),
     ],

@@ -100,7 +100,7 @@ def test_values_with_rounding_errors_match_a_step() -> None:
     assert axis.problem(0.35) == "is 0.35, not 0.0 plus a multiple of 0.1"
     assert axis.problem(1.1) == "is 1.1, outside [0.0, 1.0]"
     assert axis.problem(math.nan) == "must be a finite number between 0.0 and 1.0"
-    assert axis.problem("0.1") == "must be a finite number between 0.0 and 1.0"
+    assert axis.problem("0.1") == "is the text '0.1', but must be a finite number between 0.0 and 1.0"
 
 
 def test_measured_values_between_steps_have_their_own_positions() -> None:
@@ -188,7 +188,10 @@ def test_booleans_are_not_integers() -> None:
         ({"x": math.nan, "n": 5}, {"x": "must be a finite number between 0.0 and 1.0"}),
         (
             {"x": "0.5", "n": 3.5},
-            {"x": "must be a finite number between 0.0 and 1.0", "n": "must be an integer between 1 and 9"},
+            {
+                "x": "is the text '0.5', but must be a finite number between 0.0 and 1.0",
+                "n": "must be an integer between 1 and 9",
+            },
         ),
         ({"x": 0.5, "n": 2}, {"n": "is 2, not 1 plus a multiple of 4"}),
     ],
