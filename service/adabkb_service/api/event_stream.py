@@ -18,6 +18,7 @@ from adabkb_service.access.concurrency import STREAMS, Concurrency
 from adabkb_service.api.admission import readmit
 from adabkb_service.api.deps import PageRequest, encoded_number
 from adabkb_service.api.model_reads import rendered
+from adabkb_service.api.parts import parts_of
 from adabkb_service.contract.requests import Page
 from adabkb_service.errors import Busy, Forbidden, StudyNotFound, TooManyAtOnce, Unauthorized
 from adabkb_service.operations.service import Service
@@ -61,7 +62,7 @@ def followed(
     if last_event_id and not read.list_events(service, study_id, last_event_id - 1, 1).items:
         after = 0  # it is an id of a deleted study whose id is used again, or of a database before its restoration
     if _prefers_stream(request.headers.get("accept", "")):
-        concurrency: Concurrency = request.app.state.concurrency
+        concurrency = parts_of(request.app).concurrency
         concurrency.check(STREAMS, caller)
         first = _batch(listed, service, study_id, after, page.limit)
         stream = _stream(concurrency, service, study_id, request, caller, listed, first, page.limit)

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute
 from pydantic import Field, ValidationError
 from pydantic_core import PydanticSerializationError
 from starlette.exceptions import HTTPException
@@ -18,6 +17,7 @@ from starlette.routing import Match
 
 from adabkb_service import errors
 from adabkb_service.api.addresses import suggest_path
+from adabkb_service.api.parts import parts_of
 from adabkb_service.api.problem_types import HTTP, TABLE, ProblemType, all_problem_types, problem_type_of
 from adabkb_service.api.ratelimit import rate_limit_headers
 from adabkb_service.contract.answers import Answer, BatchItem, FieldError
@@ -153,7 +153,8 @@ async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
         error.status_code, f"http_{error.status_code}", error.detail
     )
     if error.status_code == 404:
-        calls = [route for route in request.app.state.routes if route.include_in_schema]  # programs do not need pages
+        routes = parts_of(request.app).routes
+        calls = [route for route in routes if route.include_in_schema]  # programs do not need pages
         near = suggest_path(calls, request.scope)
         suggestion = "" if near is None else f"; did you mean {near}?"
         return problem(request, problem_type, f"There is no {_path(request)} here{suggestion or '.'}")
@@ -169,9 +170,11 @@ def _path(request: Request) -> str:
 
 def _allowed_methods(request: Request) -> set[str]:
     """Return all methods of the path. Starlette would name only those of one route."""
-    routes: list[APIRoute] = request.app.state.routes
     allowed = {
-        method for route in routes if route.matches(request.scope)[0] != Match.NONE for method in route.methods or ()
+        method
+        for route in parts_of(request.app).routes
+        if route.matches(request.scope)[0] != Match.NONE
+        for method in route.methods or ()
     }
     return allowed | {"HEAD"} if "GET" in allowed else allowed
 

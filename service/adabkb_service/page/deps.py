@@ -9,14 +9,13 @@ from typing import Annotated, Any
 from anyio.to_thread import run_sync
 from fastapi import Depends, Query, Request, Response
 
-from adabkb_service.api.fair_queue import FairQueue
+from adabkb_service.api.parts import parts_of
 from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.page.rendering import HEADERS
 
 
 async def _overview(request: Request) -> Overview:
-    overview: Overview = request.app.state.overview
-    return overview
+    return parts_of(request.app).overview
 
 
 OverviewDep = Annotated[Overview, Depends(_overview)]
@@ -30,8 +29,7 @@ def data_response(value: Any) -> Response:
 
 async def chart(request: Request, read: Callable[[], Any]) -> Response:
     """Return the data of a chart. Only a few are computed at a time, and none for a disconnected client."""
-    charts: FairQueue = request.app.state.charts
-    async with charts.slot(request):
+    async with parts_of(request.app).charts.slot(request):
         if await request.is_disconnected():
             return Response(status_code=400)
         return await run_sync(lambda: data_response(read()))

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import ServiceDep, StudyId
-from adabkb_service.api.fair_queue import FairQueue
+from adabkb_service.api.parts import parts_of
 from adabkb_service.contract.pasted import PastedRows, UndoImportBody
 from adabkb_service.operations.data import sheet
 from adabkb_service.operations.data.known_rows import known_rows
@@ -29,9 +29,8 @@ bodies = APIRouter(include_in_schema=False, route_class=StrictRoute)
 async def read_sheet(request: Request, study_id: StudyId) -> Response:
     """Convert an uploaded Excel file to text for the paste form. Nothing is stored."""
     del study_id  # the gate has admitted the caller
-    charts: FairQueue = request.app.state.charts
     content = await request.body()
-    async with charts.slot(request):
+    async with parts_of(request.app).charts.slot(request):
         text = await run_sync(sheet.read, content)
     return Response(text, media_type="text/tab-separated-values; charset=utf-8", headers=HEADERS)
 

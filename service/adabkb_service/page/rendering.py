@@ -13,6 +13,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from adabkb_service.access.caller import ANYBODY
+from adabkb_service.api.parts import parts_of
 from adabkb_service.api.prefix import own_path
 from adabkb_service.operations.words import definition_in_words, events_in_words, wording
 from adabkb_service.operations.words.reasons import REASONS
@@ -42,7 +43,7 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
     """Render a template as a response."""
     root = request.scope.get("root_path", "")
     caller = request.scope.get("state", {}).get("caller", ANYBODY)
-    provider = request.app.state.provider
+    provider = parts_of(request.app).provider
     made = _environment().get_template(template)
     here = own_path(request.scope)
     text = made.render(

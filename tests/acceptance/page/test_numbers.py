@@ -26,7 +26,7 @@ from adabkb_service.operations.words import digits, wording
 from adabkb_service.operations.words.columns_in_words import parameter_values, rounded
 from adabkb_service.operations.words.values_in_words import as_typed, figure, fixed, shown
 from adabkb_service.operations.words.wording import duration, elapsed
-from tests.packages import NODE
+from tools.npm import NODE
 
 WORDS = (Path(page.__file__).parent / "assets" / "words.js").as_uri()
 FIGURES = [

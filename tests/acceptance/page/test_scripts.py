@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.page.scripts import ASSETS, ROOT, SETTINGS, faults
+from tools.page_scripts import ASSETS, ROOT, SETTINGS, faults
 
 FAULTS = [
     ("one.js", "export const one  = 1;\n", "format"),
@@ -27,7 +27,7 @@ FAULTS = [
 
 @pytest.mark.long
 def test_each_fault_is_found_in_its_file(tmp_path: Path) -> None:
-    (tmp_path / "tests" / "acceptance" / "page").mkdir(parents=True)
+    (tmp_path / "tools").mkdir()
     for name in SETTINGS:
         shutil.copy(ROOT / name, tmp_path / name)
     shutil.copytree(ROOT / ASSETS.parent, tmp_path / ASSETS.parent)

@@ -28,8 +28,8 @@ from adabkb_service.errors import (
     shown,
 )
 from adabkb_service.study.owner import MAX_QUEUED
-from tests.acceptance.docs.tables import tables
 from tests.integration.api.hostile import FLOAT, JSON, NARROW, STUDY, WIDE, App, app, names
+from tools.docs.tables import tables
 
 __all__ = ["app"]
 

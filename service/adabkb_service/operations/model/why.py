@@ -14,7 +14,7 @@ from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.context import measured_of
-from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.auto.domain.domain import Domain
 from adabkb_service.engine.auto.failures import are_many
 from adabkb_service.engine.axes import FloatAxis
@@ -49,13 +49,14 @@ def why(service: Service, study_id: str, number: int) -> history.Why:
         raise TrialNotFound(study_id, number)
     first = trial_events[0]
     before = replayed(study_id, log[: first.seq - 1])
-    view = lifecycle.full_view(study)
+    definition = definition_of(study.definition)
+    view = lifecycle.full_view(study, definition)
     decision = None
     if first.kind == "suggested":
-        likely = _finish_probability(service, study, first, before)
-        decision = _decision(study, first, before).model_copy(update={"finish_probability": likely})
+        likely = _finish_probability(service, study, definition.space(), first, before)
+        decision = _decision(study, definition, first, before).model_copy(update={"finish_probability": likely})
     return history.Why(
-        trial=render.trial(trial, study),
+        trial=render.trial(trial, definition),
         decision=decision,
         events=[_with_words(view, event) for event in trial_events],
     )
@@ -65,10 +66,12 @@ def _with_words(study: views.Study, event: EventRow) -> history.TrialEvent:
     return history.TrialEvent(**dict(render.event(event)), in_words=happened(study, event))
 
 
-def _finish_probability(service: Service, study: StudyRow, event: SuggestedRow, before: ReplayState) -> float | None:
+def _finish_probability(
+    service: Service, study: StudyRow, space: Space, event: SuggestedRow, before: ReplayState
+) -> float | None:
     """Return the probability that a suggested trial finishes, given what was known when it was suggested. None if too
     few trials had failed, if one of the points is outside the current space, or if the model does not answer."""
-    space, (_, failed) = definition_of(study.definition).space(), before.awaited()
+    _, failed = before.awaited()
     finished = [row.parameters for row in before.counting()]
     if not are_many(len(finished), len(failed)) or service.is_loading:
         return None
@@ -84,9 +87,9 @@ def _finish_probability(service: Service, study: StudyRow, event: SuggestedRow, 
     return None if likely is None else float(likely)
 
 
-def _decision(study: StudyRow, event: SuggestedRow, before: ReplayState) -> history.Decision:
+def _decision(study: StudyRow, current: StoredDefinition, event: SuggestedRow, before: ReplayState) -> history.Decision:
     pending, failed = before.awaited()
-    definition = definition_of(before.study.definition)
+    definition = before.definition
     space, results = definition.space(), len(before.counting())
     stopped = (row for row in before.trials.values() if row.estimate is not None)
     results += sum(space.present(row.parameters) is not None for row in stopped)
@@ -94,9 +97,9 @@ def _decision(study: StudyRow, event: SuggestedRow, before: ReplayState) -> hist
     key = None if event.payload["cell"] is None else event.payload["cell"]["key"]
     expected = event.payload["expected"]
     distance = _distance(space, event.payload["parameters"], before)
-    best_result = as_best(before.study, best)
+    best_result = as_best(before.study, definition, best)
     gain = None if expected is None or best_result is None else _gain(definition.sign, expected, best_result)
-    names, has_intervals = Labels.of(definition_of(study.definition)), isinstance(definition.algorithm, AutoProfile)
+    names, has_intervals = Labels.of(current), isinstance(definition.algorithm, AutoProfile)
     known = Known(
         sign=definition.sign,
         best=best_result,

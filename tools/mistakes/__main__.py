@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from tests.integration.mistakes import document
-from tests.integration.mistakes.server import opened
+from tools.mistakes import document
+from tools.mistakes.server import opened
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as server:

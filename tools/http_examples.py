@@ -1,6 +1,6 @@
 """Record the examples of the OpenAPI document: the responses of a server for one small study.
 
-``python -m tests.integration.api.examples`` writes them.
+``python -m tools.http_examples`` writes them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from adabkb_service import app
 from adabkb_service.api import document
 from adabkb_service.storage import people
 from adabkb_service.storage.database import Database
-from tests.integration.storage.rows import person
 from tests.servers import server_on
 
 FILE = Path(document.__file__).with_name("examples.json")
@@ -63,6 +62,12 @@ TOKEN = re.compile("adabkb_[0-9a-f]{12}_[0-9a-f]{64}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 RANDOM_ID, CURSOR = re.compile('"id": "([0-9a-f]{12})"'), re.compile('(?<="next_cursor": ")[^"]+')
 DURATION = re.compile(r'(?<="seconds": )\d+\.\d+')
+LOGGED_IN = datetime(2026, 1, 1, 12, 30, 0, 123456, tzinfo=UTC)
+PERSON = people.PersonRow(
+    "zoe", "https://sso.lab.example", "zoe-1", "Zoe Day", "zoe@lab.example", "work", LOGGED_IN, LOGGED_IN
+)
+"""A user who has logged in once."""
+
 FIRST = datetime(2026, 3, 2, 9, tzinfo=UTC)
 """The first time in the examples. Each later one, unless it is computed from an earlier one, is a minute after it."""
 
@@ -134,7 +139,7 @@ def recorded() -> dict[str, dict[str, Any]]:
     """For each operation with JSON, the body of the request and the answer."""
     with tempfile.TemporaryDirectory() as folder, server_on(f"sqlite:///{folder}/adabkb.db") as address:
         with closing(Database(f"sqlite:///{folder}/adabkb.db")) as database, database.writing() as connection:
-            people.add(connection, person("zoe"))
+            people.add(connection, PERSON)
         began = datetime.now(UTC)
         return _repeatable(dict(_answers(address)), began)
 

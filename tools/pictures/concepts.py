@@ -1,6 +1,6 @@
 """The pictures of docs/concepts/pictures.md and of docs/start.md, of real runs.
 
-``python -m tests.acceptance.docs.pictures`` draws them.
+``python -m tools.pictures.concepts`` draws them.
 """
 
 from __future__ import annotations

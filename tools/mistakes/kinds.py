@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import adabkb_client
 from adabkb_service.cli.main import app
-from tests.integration.mistakes.server import DEFINITION, MistakeServer
+from tools.mistakes.server import DEFINITION, MistakeServer
 
 REQUEST = re.compile(r"(?:GET|POST|PUT|PATCH|DELETE) /\S*")
 COMMAND = re.compile(r"(?:\w+=\S* )*(?:echo (?P<stdin>'.*?'|\S+) \| )?(?:\w+=\S* )*adabkb\b", re.DOTALL)

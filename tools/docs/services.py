@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-FILE = Path(__file__).parents[3] / "docs" / "build" / "comparison.yaml"
+FILE = Path(__file__).parents[2] / "docs" / "build" / "comparison.yaml"
 NOT_FOUND = "not found"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-SETTINGS = Path(__file__).parents[3] / "client" / "adabkb_client" / "_settings.py"
+SETTINGS = Path(__file__).parents[1] / "client" / "adabkb_client" / "_settings.py"
 WIDTH = 112
 """Columns of a docstring's lines without the indentation of a method."""
 INDENT = " " * 4

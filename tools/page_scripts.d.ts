@@ -324,7 +324,7 @@ interface Slice {
 }
 
 /** What a chart over two parameters needs of the scale of one. */
-type Across = Pick<import("../../../service/adabkb_service/page/assets/scale.js").Scale, "name" | "axis" | "position">;
+type Across = Pick<import("../service/adabkb_service/page/assets/scale.js").Scale, "name" | "axis" | "position">;
 
 /** A cell of the partition of the space. */
 interface PartitionCell extends Estimate {

@@ -1,4 +1,4 @@
-"""The tables of constants in docs/algorithm.md. ``python -m tests.acceptance.docs.config_table`` writes them.
+"""The tables of constants in docs/algorithm.md.
 
 The configurable constants come from the fields of the two ``Config`` classes and their docstrings. For the constants
 that are fixed under ``auto``, names and values come from the code, and the meanings from the document, which keeps
@@ -24,7 +24,7 @@ from adabkb_service.engine.auto import config as auto
 from adabkb_service.engine.auto import policy
 from adabkb_service.engine.paper.config import Config
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "algorithm.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "algorithm.md"
 CONFIGS: dict[str, type] = {"config": Config, "auto-config": auto.Config}
 CONSTANTS = "auto-constants"
 NOT_CONSTANTS = {
@@ -110,7 +110,8 @@ def marks(name: str) -> tuple[str, str]:
     return f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
 
 
-if __name__ == "__main__":
+def write() -> None:
+    """Bring the document up to date."""
     for name, text in tables().items():
         begin, _ = marks(name)
         DOCUMENT.write_text(DOCUMENT.read_text().replace(begin + written(name), begin + text))

@@ -1,4 +1,4 @@
-"""``python -m tests.integration.client.breaks OLD``: what programs use of the client in OLD and would miss here.
+"""``python -m tools.client_breaks OLD``: what programs use of the client in OLD and would miss here.
 
 It prints a line for each and ends with 1 if there is any. What programs use are the names of ``adabkb_client`` with
 their members. Modules are imported and inspected, as the methods of some classes are made of procedures.
@@ -14,7 +14,7 @@ from pathlib import Path
 import griffe
 
 PACKAGE = "adabkb_client"
-HERE = Path(__file__).parents[3] / "client"
+HERE = Path(__file__).parents[1] / "client"
 BUILT_BY_CLIENT = tuple(f"{PACKAGE}.{module}." for module in ("_records", "_analysis"))
 """Modules of records that calls return: a new field of one breaks no program."""
 

@@ -1,5 +1,4 @@
-"""Sections of the documentation that come from the code. ``python -m tests.acceptance.docs.generated`` writes them, and
-the numbers in sentences (``numbers.py``)."""
+"""Sections of the documentation that come from the code and from the results of benchmarks."""
 
 from __future__ import annotations
 
@@ -11,12 +10,12 @@ from typing import Any
 
 import typer.main
 
+from adabkb_service.api.parts import parts_of
 from adabkb_service.api.problem_types import all_problem_types
 from adabkb_service.app import create_app
 from adabkb_service.cli.main import app as cli
 from adabkb_service.contract.algorithms import SYSTEMS
 from adabkb_service.operations.monitoring.study_collector import of_studies
-from adabkb_service.operations.service import Service
 from adabkb_service.settings import Settings, table
 from benchmarks import calibration as calibration_benchmark
 from benchmarks import left_out as left_out_benchmark
@@ -42,13 +41,12 @@ from benchmarks.service import removal as removal_benchmark
 from benchmarks.service import report as service_report
 from benchmarks.service import sizing as sizing_benchmark
 from tests.acceptance.chaos import __main__ as chaos_run
-from tests.acceptance.docs import http_reference as http_calls
-from tests.acceptance.docs import numbers
-from tests.acceptance.docs import services as other_services
-from tests.openapi import document
+from tools.docs import http_reference as http_calls
+from tools.docs import services as other_services
+from tools.openapi import document
 
 STOPPING = RESULTS / "stopping.json"
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = DOCS.parent / "examples"
 PROGRAMS = {
     "story-network": ("stories/network.md", "stories/network.py", "python"),
@@ -84,7 +82,7 @@ def escaped(text: str) -> str:
 
 def metrics() -> str:
     """The service's own metrics at /metrics."""
-    running: Service = create_app(Settings(database="sqlite:///unused.db")).state.service
+    running = parts_of(create_app(Settings(database="sqlite:///unused.db"))).service
     families = [*running.metrics.registry.collect(), *of_studies([])]
     suffixes = {"counter": "_total"}
     return markdown(
@@ -121,6 +119,8 @@ def command_line() -> str:
 
 
 def helps() -> Iterator[tuple[str, str]]:
+    """Every command with its help."""
+
     def walk(command: Any, name: str, parent: Any) -> Iterator[tuple[str, str]]:
         context = command.context_class(
             command, info_name=name, parent=parent, terminal_width=100, max_content_width=100
@@ -395,10 +395,3 @@ def write(name: str) -> None:
     before, rest = path.read_text().split(f"<!-- {name}:begin -->\n")
     after = rest.split(f"<!-- {name}:end -->")[1]
     path.write_text(f"{before}<!-- {name}:begin -->\n{SECTIONS[name][1]()}\n<!-- {name}:end -->{after}")
-
-
-if __name__ == "__main__":
-    for section in SECTIONS:
-        write(section)
-    for each in numbers.pages():
-        numbers.rewrite(each)

@@ -1,5 +1,5 @@
 """The pictures of the web interface in docs/page.md and docs/guides/by-hand.md, of a real server in a real Chromium.
-``python -m tests.acceptance.page.pictures`` takes them.
+``python -m tools.pictures.page`` takes them.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import Database
-from tests.acceptance.docs import palettes
 from tests.acceptance.docs.blocks import DOCS
 from tests.acceptance.page.browser import launching
+from tests.acceptance.page.filling import add_parameter
 from tests.acceptance.page.studies import checked, tuned
 from tests.acceptance.page.tabs import PHONE, drawn, tab
-from tests.acceptance.page.test_exclusions import add_parameter
 from tests.servers import server_on
 from tests.waiting import TIMEOUT_SECONDS
+from tools.pictures import palettes
 
 TALL = {"width": 1280, "height": 1240}
 REACTION = {

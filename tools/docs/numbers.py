@@ -1,4 +1,4 @@
-"""Numbers in prose that state measurements. ``python -m tests.acceptance.docs.numbers`` compares them with the results,
+"""Numbers in prose that state measurements. ``python -m tools.docs.numbers`` compares them with the results,
 and rewrites them with ``--write``.
 
 A comment after a text has the measured numbers of the text, in their order, as expressions of ``measured.py``::
@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quality.problems import FUNCTION_PROBLEMS
-from tests.acceptance.docs import measured
-from tests.acceptance.docs.measured import NUMBER, number
+from tools.docs import measured
+from tools.docs.measured import NUMBER, number
 
-ROOT = Path(__file__).parents[3]
-COMMAND = "python -m tests.acceptance.docs.numbers --write"
+ROOT = Path(__file__).parents[2]
+COMMAND = "python -m tools.docs.numbers --write"
 COMMENT = re.compile(r"<!-- (?:numbers: (?P<expressions>.*?)|settings) -->")
 CONDITION = re.compile(r"<!-- holds: (.*?) -->")
 NAMES: Mapping[str, Callable[..., Any]] = {
@@ -235,7 +235,7 @@ def rewrite(page: Path) -> None:
 
 def main() -> int:
     """Print what is not so. Returns 1 if there is something."""
-    parser = argparse.ArgumentParser(prog="python -m tests.acceptance.docs.numbers", description="Numbers in prose")
+    parser = argparse.ArgumentParser(prog="python -m tools.docs.numbers", description="Numbers in prose")
     parser.add_argument("--write", action="store_true", help="write the numbers of the results into the pages")
     if parser.parse_args().write:
         for page in pages():

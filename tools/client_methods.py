@@ -1,7 +1,7 @@
 """Write ``create_study``, and the methods of both clients that perform the procedures of ``StudyCalls`` and
 ``Figures``.
 
-``python -m tests.integration.client.methods`` writes them again. They are real methods, so every editor shows their
+``python -m tools.client_methods`` writes them again. They are real methods, so every editor shows their
 arguments, types and documentation. The settings of a study are arguments, too, as jedi completes no ``**settings``.
 Their classes have the names of the public classes that inherit them, since Python's errors name them:
 "Study.observe() takes from 2 to 3 positional arguments".
@@ -16,13 +16,59 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.integration.client import expanded
+from tools import client_settings
 
-PACKAGE = Path(__file__).parents[3] / "client" / "adabkb_client"
+PACKAGE = Path(__file__).parents[1] / "client" / "adabkb_client"
 PARTS = {"ask", "change", "deliver_reports", "send_reports", "settle", "suggest"}
 """Procedures that are parts of other calls or only have a command, and ``suggest``, which each client has by hand."""
 IN_THREADS = {"add_file", "add_result_file", "import_results"}
 """Procedures that read files, which the asynchronous client therefore performs in threads, as it does all figures."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How the code of the blocking and of the asynchronous client differs."""
+
+    adjective: str
+    transport: str
+    items: str
+    study: str
+    defined_by_run: str
+    module_prefix: str
+    """Of the modules that define them."""
+    define: str
+    """What begins a method."""
+    perform: str
+    """The call that performs a procedure, and the one for procedures that take long."""
+    perform_long: str
+    listing: str
+    """Items of a call, with a place for the call."""
+
+
+BLOCKING = Kind(
+    adjective="blocking",
+    transport="Transport",
+    items="Items",
+    study="Study",
+    defined_by_run="DefinedByRun",
+    module_prefix="",
+    define="def",
+    perform="self._transport.perform",
+    perform_long="self._transport.perform",
+    listing="Items({}, as_it_is, self._transport)",
+)
+ASYNCHRONOUS = Kind(
+    adjective="asynchronous",
+    transport="AsyncTransport",
+    items="AsyncItems",
+    study="AsyncStudy",
+    defined_by_run="AsyncDefinedByRun",
+    module_prefix="async_",
+    define="async def",
+    perform="await self._transport.perform",
+    perform_long="await self._transport.perform_in_threads",
+    listing="AsyncItems(self._transport, {}, as_it_is)",
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +82,7 @@ class Methods:
     calls_class: str | None
     """The class of the attribute."""
     sources: tuple[str, ...]
-    is_async: bool
+    kind: Kind
     private: tuple[str, ...] = ()
     """Parts of calls that have private methods, too."""
     only: tuple[str, ...] = ()
@@ -50,27 +96,19 @@ class Methods:
 
 CLIENT = ("_client_calls.py",)
 STUDY = ("_study_calls.py", "_trial_calls.py")
+FIGURES = ("plots/_figures.py",)
+SETTINGS = ("create_study", "define_by_run")
 ALL = (
-    Methods(
-        "_client_methods.py", "Client", "client_calls", None, CLIENT, False, only=("create_study", "define_by_run")
-    ),
-    Methods(
-        "_async_client_methods.py",
-        "AsyncClient",
-        "client_calls",
-        None,
-        CLIENT,
-        True,
-        only=("create_study", "define_by_run"),
-    ),
+    Methods("_client_methods.py", "Client", "client_calls", None, CLIENT, BLOCKING, only=SETTINGS),
+    Methods("_async_client_methods.py", "AsyncClient", "client_calls", None, CLIENT, ASYNCHRONOUS, only=SETTINGS),
     Methods(
         "_study_methods.py",
         "Study",
         "self._calls",
         "StudyCalls",
         STUDY,
-        False,
-        ("settle", "deliver_reports", "_edit_space"),
+        BLOCKING,
+        private=("settle", "deliver_reports", "_edit_space"),
     ),
     Methods(
         "_async_study_methods.py",
@@ -78,11 +116,11 @@ ALL = (
         "self._calls",
         "StudyCalls",
         STUDY,
-        True,
-        ("settle", "deliver_reports"),
+        ASYNCHRONOUS,
+        private=("settle", "deliver_reports"),
     ),
-    Methods("plots/_methods.py", "Plots", "self._figures", "Figures", ("plots/_figures.py",), False),
-    Methods("plots/_async_methods.py", "AsyncPlots", "self._figures", "Figures", ("plots/_figures.py",), True),
+    Methods("plots/_methods.py", "Plots", "self._figures", "Figures", FIGURES, BLOCKING),
+    Methods("plots/_async_methods.py", "AsyncPlots", "self._figures", "Figures", FIGURES, ASYNCHRONOUS),
 )
 
 
@@ -103,41 +141,37 @@ def written(methods: Methods) -> str:
                 procedures += [each for each in node.body if isinstance(each, ast.FunctionDef)]
     procedures = [each for each in procedures if _is_wanted(each, methods)]
     found = "\n\n".join(_method(each, methods) for each in procedures)
-    transport = "AsyncTransport" if methods.is_async else "Transport"
-    items = "AsyncItems" if methods.is_async else "Items"
-    study = "AsyncStudy" if methods.is_async else "Study"
-    defined = f"{'Async' * methods.is_async}DefinedByRun"
+    kind = methods.kind
     folder = "adabkb_client.plots" if "/" in methods.module else "adabkb_client"
     imports |= {
-        **expanded.imports(),
+        **client_settings.imports(),
         **_calls_import(methods, folder),
-        transport: f"from adabkb_client._http.{'async_' * methods.is_async}transport import {transport}",
-        items: f"from adabkb_client._items import {items}",
+        kind.transport: f"from adabkb_client._http.{kind.module_prefix}transport import {kind.transport}",
+        kind.items: f"from adabkb_client._items import {kind.items}",
         "as_it_is": "from adabkb_client._values import as_it_is",
-        study: f"from adabkb_client._{'async_' * methods.is_async}study import {study}",
-        defined: f"from adabkb_client._{'async_' * methods.is_async}study import {defined}",
+        kind.study: f"from adabkb_client._{kind.module_prefix}study import {kind.study}",
+        kind.defined_by_run: f"from adabkb_client._{kind.module_prefix}study import {kind.defined_by_run}",
     }
-    client = "asynchronous" if methods.is_async else "blocking"
     performed = methods.calls_class or methods.sources[0]
     attribute = f"    {methods.calls.removeprefix('self.')}: {methods.calls_class}\n" if methods.calls_class else ""
     attribute += "    id: str\n" if methods.calls_class == "StudyCalls" else ""
-    text = f'''"""The methods of the {client} client that perform the procedures of ``{performed}``.
+    text = f'''"""The methods of the {kind.adjective} client that perform the procedures of ``{performed}``.
 
-Written by ``python -m tests.integration.client.methods``; change the procedures instead.
+Written by ``python -m tools.client_methods``; change the procedures instead.
 """
 
 %s
 
 
 class {methods.name}:
-    """One method for each procedure of ``{performed}``{" that takes settings" * bool(methods.only)}."""
+    """One method for each procedure of ``{performed}``{" that takes settings" if methods.only else ""}."""
 
-    _transport: {transport}
+    _transport: {kind.transport}
 {attribute}
 {found}
 '''
-    names = {methods.calls_class or methods.calls, transport, *_names(ast.parse(text.replace("%s", "")))}
-    made = (items, study, defined, "as_it_is", "given")
+    names = {methods.calls_class or methods.calls, kind.transport, *_names(ast.parse(text.replace("%s", "")))}
+    made = (kind.items, kind.study, kind.defined_by_run, "as_it_is", "given")
     names |= {name for name in made if f"{name}(" in found or f", {name}" in found}
     lines = [imports[name] for name in sorted(names & imports.keys())]
     if methods.calls_class == "Figures":  # only the figures themselves import matplotlib
@@ -171,40 +205,32 @@ def _is_wanted(procedure: ast.FunctionDef, methods: Methods) -> bool:
 def _method(procedure: ast.FunctionDef, methods: Methods) -> str:
     """Return a method with the arguments and the documentation of a procedure."""
     assert isinstance(procedure.returns, ast.Subscript)
-    if procedure.name == "define_by_run":
-        given = f"{methods.calls}.{procedure.name}({', '.join(_passed(procedure))})"
-        kind = f"{'Async' * methods.is_async}DefinedByRun"
-        text = _text(procedure, "def", kind, f"return {kind}(self._transport, {given})")
-        return text.replace("``client.define", "``await client.define") if methods.is_async else text
-    kind, result = ast.unparse(procedure.returns.value), ast.unparse(procedure.returns.slice)
+    kind = methods.kind
     call = f"{methods.calls}.{procedure.name}({', '.join(_passed(procedure))})"
-    if kind == "Listing":
-        items = (
-            f"AsyncItems(self._transport, {call}, as_it_is)"
-            if methods.is_async
-            else f"Items({call}, as_it_is, self._transport)"
-        )
-        return _text(procedure, "def", f"{'Async' * methods.is_async}Items[{result}]", f"return {items}")
-    takes_time = procedure.name in IN_THREADS or methods.calls_class == "Figures"
-    perform = f"self._transport.perform{'_in_threads' * (takes_time and methods.is_async)}"
-    done = f"{'await ' * methods.is_async}{perform}({call})"
+    if procedure.name == "define_by_run":
+        text = _text(procedure, "def", kind.defined_by_run, f"return {kind.defined_by_run}(self._transport, {call})")
+        return text if kind is BLOCKING else text.replace("``client.define", "``await client.define")
+    steps, result = ast.unparse(procedure.returns.value), ast.unparse(procedure.returns.slice)
+    if steps == "Listing":
+        return _text(procedure, "def", f"{kind.items}[{result}]", f"return {kind.listing.format(call)}")
+    perform = kind.perform_long if procedure.name in IN_THREADS or methods.calls_class == "Figures" else kind.perform
     if methods.calls_class is None:
-        study, info = f"{'Async' * methods.is_async}Study", done.replace(call, "steps")
-        body = f"steps = {call}\ninfo = {info}\nreturn {study}(self._transport, info.id)"
-        return _text(procedure, f"{'async ' * methods.is_async}def", study, body)
-    return _text(procedure, f"{'async ' * methods.is_async}def", result, done if result == "None" else f"return {done}")
+        body = f"steps = {call}\ninfo = {perform}(steps)\nreturn {kind.study}(self._transport, info.id)"
+        return _text(procedure, kind.define, kind.study, body)
+    done = f"{perform}({call})"
+    return _text(procedure, kind.define, result, done if result == "None" else f"return {done}")
 
 
 def _text(procedure: ast.FunctionDef, begin: str, result: str, body: str) -> str:
     decorators = [f"@{ast.unparse(each)}" for each in procedure.decorator_list]
     name = procedure.name if procedure.name not in PARTS else f"_{procedure.name}"
-    settings = expanded.settings_of(procedure)
-    documentation = expanded.documentation(procedure, settings)
+    settings = client_settings.settings_of(procedure)
+    documentation = client_settings.documentation(procedure, settings)
     if begin == "async def":
         for called in ("client.", "study.run("):
             documentation = documentation.replace(f" = {called}", f" = await {called}")
     lines = f'"""{documentation}\n"""' if "\n" in documentation else f'"""{documentation}"""'
-    head = [*decorators, f"{begin} {name}({ast.unparse(expanded.arguments(procedure, settings))}) -> {result}:"]
+    head = [*decorators, f"{begin} {name}({ast.unparse(client_settings.arguments(procedure, settings))}) -> {result}:"]
     inside = [*lines.split("\n"), *body.split("\n")]
     return "\n".join(f"    {line}" for line in (*head, *(f"    {line}" if line else "" for line in inside)))
 
@@ -215,9 +241,9 @@ def _passed(procedure: ast.FunctionDef) -> Iterator[str]:
     if arguments.vararg:
         yield f"*{arguments.vararg.arg}"
     yield from (f"{each.arg}={each.arg}" for each in arguments.kwonlyargs)
-    if settings := expanded.settings_of(procedure):
+    if settings := client_settings.settings_of(procedure):
         named = ", ".join(f"{each.name}={each.name}" for each in settings)
-        yield f"**given({named}, **{expanded.OTHERS})"
+        yield f"**given({named}, **{client_settings.OTHERS})"
 
 
 def _formatted(text: str) -> str:

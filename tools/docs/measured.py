@@ -11,11 +11,11 @@ from typing import Any
 
 from benchmarks.output import RESULTS
 from benchmarks.quality.runs import COUNTS
-from tests.acceptance.docs.tables import tables
+from tools.docs.tables import tables
 
 NUMBER = re.compile(r"(?<![\w.,/-])[−+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w/]|[.,-]\d)")
 """A number in a text; those within words, names and identifiers are none."""
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 Table = list[dict[str, str]]
 """Its rows, by the names of the columns. Of equal names, all but the first have a number: ``99%``, ``99% 2``."""
 

@@ -1,4 +1,4 @@
-"""docs/reference/http.md, made from the OpenAPI document. ``python -m tests.acceptance.docs.generated`` writes it."""
+"""docs/reference/http.md, made from the OpenAPI document."""
 
 from __future__ import annotations
 

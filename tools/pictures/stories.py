@@ -1,4 +1,4 @@
-"""The pictures of docs/stories, of real runs. ``python -m tests.acceptance.examples.pictures`` draws them.
+"""The pictures of docs/stories, of real runs. ``python -m tools.pictures.stories`` draws them.
 
 With names of stories, such as ``network``, it draws only their pictures.
 """
@@ -6,6 +6,7 @@ With names of stories, such as ``network``, it draws only their pictures.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -25,18 +26,19 @@ from benchmarks import stories
 from examples.stories import coating as coating_story
 from examples.stories import network as network_story
 from examples.stories.cluster.train import precision
-from tests.acceptance.docs import palettes
-from tests.acceptance.docs.pictures import AMBER, GREY, IMAGES, STYLE, TEAL
 from tests.acceptance.examples.killed import killed_once
+from tests.acceptance.examples.programs import finish, start
 from tests.acceptance.examples.slurm import slurm
-from tests.acceptance.examples.test_examples import finish, start
-from tests.acceptance.examples.test_recipes import EXAMPLES, PATH
 from tests.acceptance.page.browser import launching
 from tests.acceptance.page.chemist import Chemist
 from tests.acceptance.page.tabs import drawn, tab
 from tests.servers import server_on
 from tests.waiting import TIMEOUT_SECONDS, wait_for
+from tools.pictures import palettes
+from tools.pictures.concepts import AMBER, GREY, IMAGES, STYLE, TEAL
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 SIZE = {"width": 1000, "height": 760}
 COLOURS = {"study": TEAL, "without descriptors": "#5a9bd4", "one at a time": AMBER, "random": GREY}
 AXES = {

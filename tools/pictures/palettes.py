@@ -1,4 +1,4 @@
-"""``python -m tests.acceptance.docs.palettes``: reduce the PNG pictures of the documentation to 256 colors each.
+"""``python -m tools.pictures.palettes``: reduce the PNG pictures of the documentation to 256 colors each.
 
 The wheel contains them. They look the same, at about a third of the size.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PIL import Image
 
-PICTURES = sorted((Path(__file__).parents[3] / "docs/images").glob("*.png"))
+PICTURES = sorted((Path(__file__).parents[2] / "docs/images").glob("*.png"))
 
 
 def has_palette(picture: Path) -> bool:

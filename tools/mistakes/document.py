@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.integration.mistakes.kinds import answer
-from tests.integration.mistakes.server import MistakeServer
+from tools.mistakes.kinds import answer
+from tools.mistakes.server import MistakeServer
 
-FILE = Path(__file__).parents[3] / "docs" / "mistakes.md"
+FILE = Path(__file__).parents[2] / "docs" / "mistakes.md"
 MISTAKE = re.compile(
     r"^(?P<title>[^\n]+):\n\n```text\n(?P<made>.+?)\n\n(?P<answer>.+?)\n```$", re.MULTILINE | re.DOTALL
 )

@@ -1,6 +1,6 @@
 """The scripts, the style sheet and the templates of the page: check their format, lint and types.
 
-``python -m tests.acceptance.page.scripts`` prints the problems; with ``--write`` it formats the files first.
+``python -m tools.page_scripts`` prints the problems; with ``--write`` it formats the files first.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.packages import NODE, packages
+from tools.npm import NODE, packages
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[1]
 ASSETS = Path("service", "adabkb_service", "page", "assets")
-SETTINGS = ("biome.json", "tsconfig.json", "tests/acceptance/page/scripts.d.ts")
+SETTINGS = ("biome.json", "tsconfig.json", "tools/page_scripts.d.ts")
 
 
 def faults(folder: Path = ROOT) -> str:
