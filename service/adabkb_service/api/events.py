@@ -66,7 +66,7 @@ def list_events(
     whatever the limit. If the log has no event Last-Event-ID, the stream begins with the first event."""
     after = page.after if last_event_id is None else last_event_id
     if last_event_id and not read.list_events(service, study_id, last_event_id - 1, 1).items:
-        after = 0  # it is an id of a deleted study whose id is used again, or of a database before its restoration
+        after = 0  # unknown: from a deleted study with the same id, or from before the database was restored
     if _prefers_stream(request.headers.get("accept", "")):
         concurrency: Concurrency = request.app.state.concurrency
         concurrency.check(STREAMS, caller)
