@@ -60,7 +60,7 @@ def followed(
     """
     after = page.after if last_event_id is None else last_event_id
     if last_event_id and not read.list_events(service, study_id, last_event_id - 1, 1).items:
-        after = 0  # it is an id of a deleted study whose id is used again, or of a database before its restoration
+        after = 0  # unknown: from a deleted study with the same id, or from before the database was restored
     if _prefers_stream(request.headers.get("accept", "")):
         concurrency = parts_of(request.app).concurrency
         concurrency.check(STREAMS, caller)

@@ -195,10 +195,12 @@ def _warning(study: Study, value: float, compared: _Comparison, model: _Model) -
 
 
 def _is_other_wrong(study: Study, value: float, compared: _Comparison, model: _Model) -> bool:
-    """Return whether the results elsewhere contradict the other results at the point, and not this value. They do if
-    the model gives less weight to one of the others, or if, before any of these results, it expected this value and
-    not the others. Without such a prediction, they do if the others are far outside the range of the results elsewhere,
-    and this value is not."""
+    """Return whether the other results at the point are probably wrong, and this value is not.
+
+    That is so if the model gives less weight to one of the other results at the point, and not to this one. If it gives
+    full weight to all of them, the model's prediction before the first result at the point decides: it must cover this
+    value, but not the mean of the others. Without a prediction, the range of the results elsewhere, widened by BEYOND
+    times its length on either side, takes its place."""
     if model.doubted.intersection(each.seq for each in compared.others.there):
         return compared.result.seq not in model.doubted
     if compared.result.seq in model.doubted:
