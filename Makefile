@@ -22,7 +22,7 @@ FAST := tests/acceptance/docs tests/integration/study tests/integration/operatio
 # Otherwise each of the hundreds of processes that the tests start compiles all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install serve demo docs check unit test page lint lint-code lint-deployment lint-scripts lint-types run-tests proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos mutants constraints clean
+.PHONY: install serve demo docs check unit test page generate pictures lint lint-code lint-deployment lint-scripts lint-types run-tests proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos mutants constraints clean
 
 install: $(LOOPS) $(SITE)
 
@@ -39,7 +39,7 @@ $(LOOPS): $(STAMP) hatch_build.py $(wildcard $(NATIVE)/*.c $(NATIVE)/*.h)  # the
 	@$(BIN)/python hatch_build.py
 
 $(SITE): $(LOOPS) $(PAGES)  # strictly: a link that leads nowhere is an error
-	@$(BIN)/mkdocs build --quiet
+	@$(BIN)/mkdocs build  # not quietly, which would also ignore warnings
 
 docs: $(LOOPS)  ## serve the documentation on http://127.0.0.1:8001, and rebuild it after each change
 	@$(BIN)/mkdocs serve --dev-addr 127.0.0.1:8001 --watch client
@@ -79,7 +79,7 @@ lint-deployment: $(STAMP)  ## what runs only elsewhere: shell scripts, the image
 	@$(BIN)/zizmor --offline --quiet --no-progress .github
 
 lint-scripts: $(STAMP)  ## format, linter and types of the scripts of the page
-	@$(BIN)/python -m tests.acceptance.page.scripts
+	@$(BIN)/python -m tools.page_scripts
 
 page: $(LOOPS)  ## all tests of the web interface, including the long ones, on both databases (a quarter of an hour)
 	@$(BIN)/python -m pytest -n 4 --dist loadfile -m "long or not long" tests/acceptance/page
@@ -174,11 +174,24 @@ bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmar
 	@$(BIN)/python -m benchmarks.quality.intervals
 	@$(BIN)/python -m benchmarks.quality.stopping --traces tmp/traces.json
 	@$(BIN)/python -m benchmarks.quality table --write
-	@$(BIN)/python -m tests.acceptance.docs.generated
+	@$(BIN)/python -m tools.docs
 	@$(BIN)/python -m benchmarks.quality plot
 
 bench-ablation: $(LOOPS)  ## what each mechanism of auto gains (about an hour; resumes); writes benchmarks/results/ablation.json
 	@$(BIN)/python -m benchmarks.quality.ablation
+
+generate: $(LOOPS)  ## write what comes from the code: methods of the client, examples of the HTTP API, documentation; format the scripts
+	@$(BIN)/python -m tools.client_methods
+	@$(BIN)/python -m tools.http_examples
+	@$(BIN)/python -m tools.mistakes
+	@$(BIN)/python -m tools.docs
+	@$(BIN)/python -m tools.page_scripts --write
+
+pictures: $(LOOPS)  ## draw the pictures of the documentation, with real studies in Chromium (minutes)
+	@$(BIN)/python -m tools.pictures.concepts
+	@$(BIN)/python -m tools.pictures.page
+	@$(BIN)/python -m tools.pictures.stories
+	@$(BIN)/python -m tools.pictures.palettes
 
 constraints:  ## pin the newest versions the ranges allow
 	@rm -rf .venv-pin && $(PYTHON) -m venv .venv-pin

@@ -18,6 +18,7 @@ import uvicorn
 from sqlalchemy import event
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
 from adabkb_service.cli.server import GRACE_SECONDS, Server
 from adabkb_service.settings import Settings
@@ -87,7 +88,7 @@ def main() -> None:
     app.add_middleware(CallMiddleware, counts=counts)
     app.add_api_route("/counts", counts.report)
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_SECONDS)
-    Server(config, app.state.service.stopping).run(sockets=[socket.create_server(("127.0.0.1", 0))])
+    Server(config, parts_of(app).service.stopping).run(sockets=[socket.create_server(("127.0.0.1", 0))])
 
 
 if __name__ == "__main__":

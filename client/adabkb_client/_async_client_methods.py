@@ -1,6 +1,6 @@
 """The methods of the asynchronous client that perform the procedures of ``_client_calls.py``.
 
-Written by ``python -m tests.integration.client.methods``; change the procedures instead.
+Written by ``python -m tools.client_methods``; change the procedures instead.
 """
 
 from collections.abc import Mapping, Sequence

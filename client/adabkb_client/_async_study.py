@@ -226,10 +226,10 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
 
         The objective is a blocking function, since ``trial.suggest_float`` may need the server. Each call runs in its
         own thread. If the run is cancelled, the trials are released, but each thread runs until the objective returns.
+        All other arguments are as in ``run``.
 
         Args:
             objective: a function of a trial, which returns what a function passed to ``run`` returns.
-            n_trials, timeout, workers, callbacks, catch, max_failures, progress, lease_seconds: as in ``run``.
 
         Returns:
             What this run did, why it ended, and the recommendation.

@@ -1,6 +1,6 @@
 """The calls of a client that concern all studies, one procedure each; see ``_study_calls.py``.
 
-``python -m tests.integration.client.methods`` writes ``create_study`` of both clients.
+``python -m tools.client_methods`` writes ``create_study`` of both clients.
 """
 
 from collections.abc import Mapping, Sequence

@@ -187,7 +187,7 @@ class Categorical:
 
     Raises:
         TypeError: the choices are not a list, tuple, range or array, or the descriptors are not lists of numbers by
-        name.
+            name.
         ValueError: the number of values of a descriptor differs from the number of choices.
     """
 

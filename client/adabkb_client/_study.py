@@ -333,12 +333,10 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         The objective calls ``trial.suggest_float("x", 1e-3, 1, log=True)``, ``suggest_int`` and
         ``suggest_categorical``. Parameters that the study lacks are added to its space. The objective may also call
         ``trial.report(value, step)``, ``trial.should_prune()`` and ``trial.set_user_attr(name, value)``: see
-        ``AskingTrial``, and the page "Coming from Optuna".
+        ``AskingTrial``, and the page "Coming from Optuna". All other arguments are as in ``run``.
 
         Args:
             objective: a function of a trial, which returns what a function passed to ``run`` returns.
-            n_trials, timeout, workers, processes, gpus, callbacks, catch, max_failures, progress, lease_seconds: as in
-                ``run``.
 
         Returns:
             What this run did, why it ended, and the recommendation.

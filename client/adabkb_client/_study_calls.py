@@ -1,6 +1,6 @@
 """The calls of a study, one procedure each.
 
-``python -m tests.integration.client.methods`` writes the methods of both clients, which perform or await them.
+``python -m tools.client_methods`` writes the methods of both clients, which perform or await them.
 """
 
 import json

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, SupportsFloat, TypeVar
 
 from adabkb_client.errors import NotFinite, WrongResult
@@ -131,11 +132,17 @@ def figure(number: float) -> str:
 
 
 def difference(value: float) -> str:
-    """Return a difference, such as a gap, with two significant digits; with three if it needs an exponent."""
+    """Return a difference, such as a gap, with two significant digits; with three if it needs an exponent. Halves are
+    rounded away from zero, as by the server."""
     if value == 0.0:
         return "0"
-    places = 1 - math.floor(math.log10(abs(value)))
+    written = Decimal(repr(float(value)))
+    places = 1 - written.adjusted()
     if abs(value) >= 1e15 or places > 6:
-        mantissa, _, exponent = f"{value:.2e}".partition("e")
+        mantissa, _, exponent = f"{_rounded(written, places + 1):.2e}".partition("e")
         return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent):+d}"
-    return f"{round(value, places):.{max(places, 0)}f}"
+    return f"{_rounded(written, places):.{max(places, 0)}f}"
+
+
+def _rounded(number: Decimal, places: int) -> float:
+    return float(number.quantize(Decimal((0, (1,), -places)), ROUND_HALF_UP))

@@ -14,6 +14,7 @@ from anyio.to_thread import run_sync
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.middleware.gzip import GZipMiddleware
+from fastapi.routing import APIRoute
 from fastapi_offline import FastAPIOffline
 from threadpoolctl import threadpool_limits
 
@@ -48,6 +49,7 @@ from adabkb_service.api.middleware import (
 )
 from adabkb_service.api.model_reads import ModelReads
 from adabkb_service.api.origin import CORS_METHODS, CORS_REQUEST_HEADERS, CORS_RESPONSE_HEADERS, OriginMiddleware
+from adabkb_service.api.parts import Parts, parts_of, set_parts
 from adabkb_service.api.prefix import PrefixMiddleware
 from adabkb_service.api.tracing import TracingMiddleware
 from adabkb_service.errors import AdaBKBError
@@ -60,8 +62,9 @@ from adabkb_service.operations.monitoring.sweeper import Job, Sweeper
 from adabkb_service.operations.reports.overview import Overview
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.webhooks.delivery import Delivery
-from adabkb_service.page import account, assets, login, single_sign_on, site, views
+from adabkb_service.page import site
 from adabkb_service.page.route import show_missing_pages
+from adabkb_service.page.routers import ROUTERS as PAGES
 from adabkb_service.settings import Settings, listed
 from adabkb_service.storage import migration
 from adabkb_service.storage.database import STATEMENT_SECONDS, Database
@@ -70,7 +73,6 @@ from adabkb_service.telemetry.traces import to_collector
 
 MODULES = (studies, sharing, webhooks, trials, files, observations, model, events, trash, tokens, people, system)
 ROUTERS = [module.router for module in MODULES]
-PAGES = [views.data, views.pages, views.bodies, account.router, login.router, single_sign_on.router, assets.router]
 ROUTES = [route for router in (*ROUTERS, *PAGES) for route in router.routes]
 """Passed to FastAPI directly: ``include_router`` would copy each route and match every request twice."""
 
@@ -128,8 +130,8 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
         look_seconds=settings.look_seconds,
         owners=settings.studies_in_memory,
         timeouts=settings.timeouts,
+        traces=to_collector(settings.traces) if settings.traces else None,
     )
-    running.traces = to_collector(settings.traces) if settings.traces else None
 
     gate = Gate(
         database,
@@ -166,23 +168,26 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.service = running
-    app.state.overview = Overview(running)
-    app.state.gate = gate
-    app.state.provider = None if is_model_worker else _provider(settings)
-    app.state.study_metrics = settings.study_metrics
-    app.state.outbound = settings.outbound
-    app.state.file_limits = Limits(settings.file_limit, settings.files_limit)
-    app.state.concurrency = _concurrency(settings)
-    app.state.model_reads = ModelReads(settings.request_seconds)
-    app.state.admission = CapacityLimiter(ADMISSION_THREADS)
-    app.state.large_requests = FairQueue(1)
-    app.state.charts = FairQueue(CHARTS)
-    app.state.routes = ROUTES
-    app.state.connection_limits = _connection_limits(settings)
     problems.install(app)
     show_missing_pages(app)
-    app.state.forwarding = _forwarding(app, running, settings, is_model_worker=is_model_worker)
+    parts = Parts(
+        service=running,
+        overview=Overview(running),
+        gate=gate,
+        provider=None if is_model_worker else _provider(settings),
+        forwarding=_forwarding(app, running, settings, is_model_worker=is_model_worker),
+        concurrency=_concurrency(settings),
+        model_reads=ModelReads(settings.request_seconds),
+        admission=CapacityLimiter(ADMISSION_THREADS),
+        large_requests=FairQueue(1),
+        charts=FairQueue(CHARTS),
+        routes=[route for route in ROUTES if isinstance(route, APIRoute)],
+        connection_limits=_connection_limits(settings),
+        file_limits=Limits(settings.file_limit, settings.files_limit),
+        outbound=settings.outbound,
+        study_metrics=settings.study_metrics,
+    )
+    set_parts(app, parts)
     site.install(app, CALLS, site.find_pages())
     _add_middleware(app, settings, running)
     app.openapi = lambda: document(app, settings.root_path)  # type: ignore[method-assign]
@@ -222,7 +227,7 @@ async def _lifespan(
         sweeper = _sweeper(running, clock, gate, delivery, settings)
         sweeper.start()
         opened.push_async_callback(run_sync, sweeper.stop)
-        await opened.enter_async_context(app.state.forwarding or nullcontext())
+        await opened.enter_async_context(parts_of(app).forwarding or nullcontext())
         yield
 
 

@@ -343,6 +343,11 @@ class WebhookExists(Conflict):
 class ResultConflict(Conflict):
     """The attempt already has another result; the message has both."""
 
+    def __init__(self, detail: str, observation: int | None = None) -> None:
+        """Create it with the number of that result; None if the attempt was reported as failed."""
+        super().__init__(detail)
+        self.observation = observation
+
 
 class ReportConflict(Conflict):
     """The attempt has reported another value at the same step; the message has both."""

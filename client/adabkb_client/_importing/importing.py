@@ -17,13 +17,12 @@ from typing import Any
 
 from adabkb_client._calls import BATCH, Call, Listing, Steps, batch, study_path
 from adabkb_client._console import bar
-from adabkb_client._importing.rows import chosen, left_out, result_of_row
+from adabkb_client._importing.columns import Named, chosen, measured
+from adabkb_client._importing.rows import left_out, result_of_row
 from adabkb_client._records import Answer, BatchItem, ImportedResult, ImportReport, RowError, StudyInfo, decode
 from adabkb_client._tables import Source, Table, read
 from adabkb_client.errors import AdaBKBError, APIError, steps_of
 
-PLATE = "plate"
-"""The default column of plates. It is ignored in a study without plates."""
 Item = tuple[int, dict[str, Any]]
 """The number of a row, and its result as JSON."""
 
@@ -46,20 +45,16 @@ def import_results(
     table = read(source)
     info = decode(StudyInfo, (yield Call("GET", study_path(study_id))))
     _check_direction(table, info)
-    found = chosen(
-        table.columns,
-        info.parameters,
-        columns,
-        value,
-        std_error,
-        state,
-        _measured(info),
-        plate=None if plate == PLATE and not info.plates else plate,
-        several=bool(info.objectives),
-        quantities=info.quantities,
+    named = Named(
+        parameters=columns,
+        value=value,
+        std_error=std_error,
+        state=state,
+        plate=plate,
         decimal=decimal,
         choices=choices,
     )
+    found = chosen(table.columns, info, named)
     states: Counter[str] = Counter()
     errors: list[RowError] = []
     items: list[Item] = []
@@ -111,14 +106,9 @@ def import_results(
     )
 
 
-def _measured(info: StudyInfo) -> list[str]:
-    """Return the names of the metrics of each result."""
-    return [*(each["metric"] for each in info.objectives), *info.metrics]
-
-
 def _check_direction(table: Table, info: StudyInfo) -> None:
     if info.objectives and table.direction is not None:
-        raise ValueError(f"{table.name} has one objective, but study {info.id!r} has {', '.join(_measured(info))}")
+        raise ValueError(f"{table.name} has one objective, but study {info.id!r} has {', '.join(measured(info))}")
     if table.direction not in (None, info.direction):
         raise ValueError(
             f"{table.name} has the direction {table.direction}, but study {info.id!r} has {info.direction}; change the "

@@ -3,192 +3,29 @@
 import ast
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
+from adabkb_client._importing.columns import EXCLUDED, REASON, TITLES, Columns
 from adabkb_client._records import RowError
-from adabkb_client._tables import NESTED, Row
-from adabkb_client._values import plain, titled
+from adabkb_client._tables import Row
+from adabkb_client._values import plain
 
 COMPLETED = ("", "complete", "completed", "done", "finished", "ok", "succeeded", "success", "successful")
 """States of a row that has a result, in lower case."""
 FAILED = ("crashed", "error", "fail", "failed", "failure", "fehlgeschlagen", "misslungen")
 """States of a row whose evaluation failed, in lower case."""
-TITLES = {"state": "State", "plate": "Plate", "reason": "Reason", "excluded": "Excluded"}
-"""The titles of columns in an Excel file of a study, or in a CSV with titles."""
-REASON = "reason"
-"""The column of an export that has the reasons of failures."""
-EXCLUDED = "excluded"
-"""The column of an export that marks excluded results; also the state of such rows."""
 YES = ("true", "yes")
 """The texts that mark an excluded result, in lower case."""
-DECIMALS = (".", ",")
-"""The possible decimal marks."""
 MAX_PLATE = 10**9
 """The largest number of a plate."""
 SHOWN = 60
 """The maximum number of characters of a cell that an error shows."""
 
 
-class NoColumn(ValueError):
-    """A source has no column for a ``parameter`` or, if that is None, for ``field``: "value", "std_error", "state" or
-    "plate".
-
-    ``what`` describes this without the remedy, which depends on the interface.
-    """
-
-    def __init__(self, meant: str, columns: Sequence[str], *, parameter: str | None = None, field: str = "") -> None:
-        self.what = f"there is no column for {meant}; the columns are {', '.join(columns) or 'none'}"
-        self.parameter = parameter
-        self.field = field
-        argument = f"{field}=..." if parameter is None else f"columns={{{parameter!r}: ...}}"
-        super().__init__(f"{self.what}. Name it: {argument}")
-
-
 class InvalidCell(ValueError):
     """A cell does not have a valid value. The message continues a sentence that begins with the name of the field."""
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The column of each field: of the parameters, the metrics and their standard errors by name, and of the value, its
-    standard error, the state and the plate. Also how cells are read."""
-
-    parameters: Mapping[str, str]
-    value: str | None
-    std_error: str | None
-    state: str | None
-    metrics: Mapping[str, str] = field(default_factory=dict)
-    std_errors: Mapping[str, str] = field(default_factory=dict)
-    plate: str | None = None
-    decimal: str = "."
-    """The decimal mark."""
-    choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Parameter -> text of a cell -> the choice that it means."""
-
-    def parameter_cells(self, row: Row) -> dict[str, Any]:
-        """Return the cell of each parameter by name, or the choice that it means."""
-        cells = {name: row.cells.get(column) for name, column in self.parameters.items()}
-        for name in cells.keys() & self.choices.keys():
-            cell = plain(cells[name])
-            text = "" if _is_missing(cell) else str(cell).strip()
-            cells[name] = self.choices[name].get(text, cells[name])
-        return cells
-
-    def unused(self, columns: Iterable[str]) -> list[str]:
-        """Return the columns that are not used."""
-        measured = {*self.metrics.values(), *self.std_errors.values()}
-        used = {*self.parameters.values(), self.value, self.std_error, self.state, self.plate, *measured}
-        used |= {EXCLUDED, TITLES[EXCLUDED]} | ({REASON, TITLES[REASON]} if self.state is not None else set())
-        return [column for column in columns if column not in used]
-
-
-def chosen(
-    columns: Sequence[str],
-    parameters: Sequence[Mapping[str, Any]],
-    mapping: Mapping[str, str],
-    value: str,
-    std_error: str | None,
-    state: str | None,
-    metrics: Sequence[str] = (),
-    *,
-    plate: str | None = None,
-    several: bool = False,
-    quantities: Mapping[str, Mapping[str, Any]] | None = None,
-    decimal: str = ".",
-    choices: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Columns:
-    """Return the columns of the fields: those that the arguments name, or otherwise those with the default names.
-
-    Args:
-        columns: the existing columns.
-        parameters: the parameters of the study, as JSON.
-        mapping: parameter -> its column, for columns with other names.
-        value: the column of the results.
-        std_error: the column of their standard errors; it may be missing if it has the default name.
-        state: the column of the states; it may be missing if it has the default name.
-        metrics: the metrics of the study. The column of a metric has its name, or ``metrics.<name>`` as in exports.
-        plate: the column of the plates; None if the rows have none, and otherwise as for the standard errors.
-        several: whether the study has several objectives, so that results consist of metrics.
-        quantities: labels and units of measured quantities, by name.
-        decimal: the decimal mark of numbers, "." or ",".
-        choices: parameter -> text of a cell -> the choice that it means.
-
-    Raises:
-        NoColumn: a parameter or the value has no column, or a named column does not exist.
-        ValueError: a metric has no column, the mapping or the choices name an unknown parameter, the value and a
-            parameter have the same column, or the decimal mark is invalid.
-    """
-    if decimal not in DECIMALS:
-        raise ValueError(f"decimal must be {' or '.join(map(repr, DECIMALS))}, not {decimal!r}")
-    names = [parameter["name"] for parameter in parameters]
-    for name in mapping:
-        if name not in names:
-            raise ValueError(f"a column is given for {name!r}, which is not one of the parameters: {', '.join(names)}")
-    for name in choices or ():
-        if name not in names:
-            raise ValueError(f"choices are given for {name!r}, which is not one of the parameters: {', '.join(names)}")
-    found: dict[str, str] = {}
-    for parameter in parameters:
-        name = parameter["name"]
-        # The third name is that of Optuna's frames, the last that of Excel files of a study.
-        usual = (f"{NESTED}.{name}", name, f"params_{name}", titled(name, parameter))
-        candidates = (mapping[name],) if name in mapping else usual
-        column = next((each for each in candidates if each in columns), None)
-        if column is not None:
-            found[name] = column
-        elif name in mapping or not (parameter["kind"] == "fixed" or parameter.get("when")):
-            raise NoColumn(f"parameter {name!r}", columns, parameter=name)
-    words = quantities or {}
-    objective = words.get("value", {})
-    if value == "value":
-        title = titled("Result", objective)
-        titles = (value, titled(value, objective), title)
-        value = next((each for each in titles if each in columns), title if objective.get("label") else value)
-    if value not in columns and not several:
-        raise NoColumn(f"the value ({value!r})", columns, field="value")
-    if value in found.values():
-        raise ValueError(
-            f"column {value!r} is used for the value and for a parameter; name another column for one of them"
-        )
-    taken = {*found.values(), value}
-    measured = {name: _of_metric(name, words.get(name, {}), columns) for name in metrics}
-    return Columns(
-        found,
-        None if several else value,
-        _optional("std_error", std_error, columns, taken, titled("±", {"unit": objective.get("unit")})),
-        _optional("state", state, columns, taken, TITLES["state"]),
-        measured,
-        {name: column for name in metrics if (column := _of_error(name, words.get(name, {}), columns)) is not None},
-        _optional("plate", plate, columns, taken | set(measured.values()), TITLES["plate"]),
-        decimal,
-        choices or {},
-    )
-
-
-def _of_metric(name: str, words: Mapping[str, Any], columns: Sequence[str]) -> str:
-    column = next((each for each in (f"metrics.{name}", name, titled(name, words)) if each in columns), None)
-    if column is None:
-        raise ValueError(f"there is no column for metric {name!r}: call it {name}, or metrics.{name} as in exports")
-    return column
-
-
-def _of_error(name: str, words: Mapping[str, Any], columns: Sequence[str]) -> str | None:
-    title = titled(f"± {words.get('label') or name}", {"unit": words.get("unit")})
-    return next((each for each in (f"std_errors.{name}", title) if each in columns), None)
-
-
-def _optional(name: str, column: str | None, columns: Sequence[str], taken: set[str], title: str) -> str | None:
-    """Return the column of a field; None if it is not given, or if there is none with its default name or title."""
-    if column == name:
-        return next((each for each in (name, title) if each in columns and each not in taken), None)
-    if column is None:
-        return None
-    if column not in columns:
-        raise NoColumn(f"the {name} ({column!r})", columns, field=name)
-    return column
 
 
 def left_out(row: Row, columns: Columns) -> str | None:
@@ -220,7 +57,7 @@ def result_of_row(
             errors.append(RowError(row.number, field, str(error)))
             return None
 
-    cells, decimal = columns.parameter_cells(row), columns.decimal
+    cells, decimal = _parameter_cells(row, columns), columns.decimal
     point: dict[str, Any] = {}
     # Conditional parameters without a cell come last, when the parameters on which they depend are known.
     for each in sorted(parameters, key=lambda each: bool(each.get("when")) and _is_missing(cells.get(each["name"]))):
@@ -249,6 +86,16 @@ def result_of_row(
     if columns.plate is not None and not _is_missing(plain(row.cells.get(columns.plate))):
         item["plate"] = part("plate", _plate, row.cells.get(columns.plate))
     return {**item, **({"partial": True} if is_partial else {})}, errors
+
+
+def _parameter_cells(row: Row, columns: Columns) -> dict[str, Any]:
+    """Return the cell of each parameter by name, or the choice that it means."""
+    cells = {name: row.cells.get(column) for name, column in columns.parameters.items()}
+    for name in cells.keys() & columns.choices.keys():
+        cell = plain(cells[name])
+        text = "" if _is_missing(cell) else str(cell).strip()
+        cells[name] = columns.choices[name].get(text, cells[name])
+    return cells
 
 
 def _cell(row: Row, columns: Columns, name: str) -> Any:

@@ -434,7 +434,7 @@ def _waiting_for(study: StudySummary) -> str:
     if study.state == "complete":
         return "nothing: the study is complete"
     if study.state == "paused":
-        remedy = " when the cause of the failures, in trials(state='failed'), is removed"
+        remedy = ", once the cause of the failures is removed: trials(state='failed') has the reasons"
         return f"a call of resume{remedy if study.reason == 'failures' else ''}"
     if study.reason is not None and active:
         return f"{awaited}; the study issues no other trial ({study.reason})"

@@ -73,7 +73,7 @@ class StudySettings(TypedDict, total=False):
     prior: Annotated[dict[str, Belief] | None, Field(description="where the optimum probably is, by parameter")]
     baseline: Annotated[
         Point | None,
-        Field(description="settings in use; of equally good points, one that changes fewer is recommended"),
+        Field(description="current settings; of equally good points, the one that changes fewest is recommended"),
     ]
     plates: Plates | None
     cost: Annotated[
@@ -137,7 +137,7 @@ class StudyChanges(TypedDict, total=False):
     ]
     early_stopping: Annotated[
         EarlyStopping,
-        Field(description="other numbers of the study's rule; rule, max_steps and metric must stay"),
+        Field(description="the study's rule with new settings; rule, max_steps and metric as before"),
     ]
     noise_std: Annotated[
         NotNegative,

@@ -37,7 +37,7 @@ from adabkb_client.mcp._study_settings import LeaseSeconds, StudyChanges, StudyS
 Points = Annotated[list[Point], Field(min_length=1, max_length=100, description="each with a value of every parameter")]
 Probability = Annotated[
     Annotated[float, Field(gt=0, lt=1)] | None,
-    Field(description="for outcome constraints: required probability of the model's point; 0.95 if absent"),
+    Field(description="required probability that the model's point satisfies the outcome constraints; 0.95 if absent"),
 ]
 State = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped", "withdrawn"]
 
@@ -132,7 +132,9 @@ T = TypeVar("T")
 
 Seconds = Annotated[
     definition.NotNegative | None,
-    Field(description="duration of the evaluation, also its cost with cost measured; the time since suggest if absent"),
+    Field(
+        description="duration of the evaluation, with cost measured also its cost; if absent, the time since suggest"
+    ),
 ]
 Reason = Annotated[str, Field(max_length=1000, description="why, for people and for the log")]
 AnyContext = Context[Any, Any]
@@ -194,7 +196,9 @@ class Changing:
         count: Annotated[
             int | None,
             Field(
-                ge=1, le=100, description="trials to evaluate at the same time; 1 if absent or, with plate, all of it"
+                ge=1,
+                le=100,
+                description="number of trials; if absent, 1 or, with plate, as many as the plate has room for",
             ),
         ] = None,
         fixed: Annotated[

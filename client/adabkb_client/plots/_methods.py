@@ -1,6 +1,6 @@
 """The methods of the blocking client that perform the procedures of ``Figures``.
 
-Written by ``python -m tests.integration.client.methods``; change the procedures instead.
+Written by ``python -m tools.client_methods``; change the procedures instead.
 """
 
 from __future__ import annotations

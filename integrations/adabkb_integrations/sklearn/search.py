@@ -32,6 +32,9 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
     Each candidate is chosen by a Gaussian process fitted to the previous scores. With ``n_jobs``, enough candidates are
     chosen jointly to keep all workers busy.
 
+    All other arguments are those of ``RandomizedSearchCV``. With several metrics, ``refit`` names the metric to
+    maximize.
+
     Args:
         estimator: the estimator to tune.
         param_distributions: by parameter, a list of values (ordered if they are ascending or descending numbers), a
@@ -42,8 +45,6 @@ class AdaBKBSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no
             does so if each batch of candidates has its own folds. On the same folds, most of that error is the same for
             all candidates, and the remaining noise is learned.
         random_state: searches with the same integer, and the same ``n_jobs``, have the same candidates.
-        scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score: as in
-            ``RandomizedSearchCV``. With several metrics, ``refit`` names the metric to maximize.
 
     Raises:
         TypeError, ValueError: in ``fit``, if a parameter is not declared as above, or no metric is named.

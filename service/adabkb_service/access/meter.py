@@ -77,7 +77,8 @@ class Meter:
 
     def set_payer(self, caller: Caller, study_id: str, *, is_read: bool = False) -> None:
         """Check a user's quota of processor time, and charge the user for the work of a study's model from now on. A
-        user without such a quota pays nothing; after a request other than a read, nobody else pays either.
+        user without such a quota is not charged. Unless the request of such a user is a read, the user who was charged
+        so far is not charged any more, either.
 
         Raises:
             TooManyRequests: the quota is used up.

@@ -24,8 +24,9 @@ from adabkb_service.access.caller import ANYBODY, SCOPE_FOR, Caller, Need
 from adabkb_service.access.concurrency import REQUESTS
 from adabkb_service.access.gate import Gate
 from adabkb_service.access.meter import Meter, Spend
-from adabkb_service.api.forwarding import Forwarding, is_forwarded
+from adabkb_service.api.forwarding import is_forwarded
 from adabkb_service.api.middleware import sender
+from adabkb_service.api.parts import parts_of
 from adabkb_service.api.ratelimit import rate_limit_headers
 from adabkb_service.contract.parameters import STUDY_ID
 from adabkb_service.errors import Forbidden
@@ -115,26 +116,25 @@ class GuardedRoute(APIRoute):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request, then call the endpoint (ASGI)."""
-        gate: Gate = scope["app"].state.gate
         if scope["method"] not in (self.methods or ()):
             await super().handle(scope, receive, send)
             return
         note(study=scope["path_params"].get("study_id"), trial=_number(scope["path_params"].get("number", "")))
-        caller = await self.admit(scope)
+        caller, parts = await self.admit(scope), parts_of(scope["app"])
+        gate = parts.gate
         if is_forwarded(scope):  # the server that forwarded the request counts it
             self._charge(gate.meter, caller, scope)
             await super().handle(scope, receive, send)
             return
-        with scope["app"].state.concurrency.hold(REQUESTS, caller or ANYBODY):
+        with parts.concurrency.hold(REQUESTS, caller or ANYBODY):
             if caller is not None:
                 send = _metered(gate.meter, caller, send)
             self._charge(gate.meter, caller, scope)
             if self._changes_rights:
-                send = _after_change(gate, send, scope["app"].state.admission)
-            forwarding: Forwarding | None = scope["app"].state.forwarding
-            if self.access.follower and forwarding is not None:
+                send = _after_change(gate, send, parts.admission)
+            if self.access.follower and parts.forwarding is not None:
                 is_once = self.access.follower == "once"
-                again = await forwarding.forward(self._study_id(scope) or "", scope, receive, send, once=is_once)
+                again = await parts.forwarding.forward(self._study_id(scope) or "", scope, receive, send, once=is_once)
                 if again is None:
                     return
                 receive = again
@@ -149,7 +149,7 @@ class GuardedRoute(APIRoute):
         Raises:
             Unauthorized, Forbidden, StudyNotFound: see ``Gate.admit``.
         """
-        gate: Gate = scope["app"].state.gate
+        gate = parts_of(scope["app"]).gate
         is_open = scope["state"]["admitted_token"] is None if is_forwarded(scope) else gate.is_open
         if self.access.need is not None and not is_open:
             caller = scope["state"]["caller"] = await self._admitted(gate, scope, self.access.need)
@@ -158,7 +158,7 @@ class GuardedRoute(APIRoute):
         return None
 
     async def _admitted(self, gate: Gate, scope: Scope, need: Need) -> Caller:
-        study_id, threads = self._study_id(scope), scope["app"].state.admission
+        study_id, threads = self._study_id(scope), parts_of(scope["app"]).admission
         if study_id is not None and re.fullmatch(STUDY_ID, study_id) is None:
             study_id = None  # no study has such an id; the endpoint reports it if the token is valid
         if (token_id := scope["state"].get("admitted_token")) is not None:
@@ -264,8 +264,7 @@ CallerDep = Annotated[Caller, Depends(_caller)]
 
 async def _spend(request: Request) -> Spend | None:
     caller: Caller = request.scope["state"].get("caller", ANYBODY)
-    gate: Gate = request.app.state.gate
-    return gate.meter.spending(caller)
+    return parts_of(request.app).gate.meter.spending(caller)
 
 
 SpendDep = Annotated[Spend | None, Depends(_spend)]

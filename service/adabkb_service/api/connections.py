@@ -19,6 +19,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from adabkb_service.api.parts import parts_of
 from adabkb_service.api.problem_types import CONNECTIONS, TABLE, ProblemType
 from adabkb_service.errors import Unavailable
 
@@ -46,8 +47,8 @@ class ConnectionLimits:
 
 
 def config(app: FastAPI, **options: Any) -> uvicorn.Config:
-    """Return the configuration of uvicorn for an app whose state has ``connection_limits``."""
-    limits: ConnectionLimits = app.state.connection_limits
+    """Return the configuration of uvicorn for an app with ``Parts``."""
+    limits = parts_of(app).connection_limits
     # uvicorn calls this instead of the class.
     protocol: Any = partial(LimitedProtocol, limits)
     return uvicorn.Config(app, http=protocol, ws="none", timeout_keep_alive=limits.idle_seconds, **options)  # type: ignore[arg-type]

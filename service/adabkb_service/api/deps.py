@@ -21,6 +21,7 @@ from adabkb_service.access.meter import Spend
 from adabkb_service.api.body import LARGE_BODY_BYTES, StrictRequest
 from adabkb_service.api.conditional import etag_of
 from adabkb_service.api.fair_queue import run_serialized
+from adabkb_service.api.parts import parts_of
 from adabkb_service.api.prefix import own_path
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.access import USER
@@ -44,8 +45,7 @@ Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 
 async def _service(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
+    return parts_of(request.app).service
 
 
 ServiceDep = Annotated[Service, Depends(_service)]

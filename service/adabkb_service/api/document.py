@@ -106,7 +106,7 @@ def _add_examples(operation: dict[str, Any]) -> None:
 
 @cache
 def examples() -> dict[str, dict[str, Any]]:
-    """Return the recorded request bodies and responses by operation; ``python -m tests.integration.api.examples``
+    """Return the recorded request bodies and responses by operation; ``python -m tools.http_examples``
     records them."""
     found: dict[str, dict[str, Any]] = json.loads(files(__package__).joinpath("examples.json").read_text("utf-8"))
     return found

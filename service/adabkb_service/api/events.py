@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
-import time
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from itertools import chain
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
-from anyio.to_thread import run_sync
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from adabkb_service.access.caller import Caller
-from adabkb_service.access.concurrency import STREAMS, Concurrency
-from adabkb_service.api.admission import CallerDep, by_follower, needs, readmit
+from adabkb_service.api.admission import CallerDep, by_follower, needs
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.deps import PageDep, ServiceDep, StudyId, encoded_number
-from adabkb_service.api.model_reads import ReadingDep, rendered
+from adabkb_service.api.deps import PageDep, ServiceDep, StudyId
+from adabkb_service.api.event_stream import STREAM, LastEventId, followed
+from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import history
 from adabkb_service.contract.requests import Page
-from adabkb_service.errors import Busy, FieldError, Forbidden, Invalid, StudyNotFound, TooManyAtOnce, Unauthorized
+from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.operations.access import sharing
 from adabkb_service.operations.data import export
 from adabkb_service.operations.data.sheet import MEDIA_TYPE
@@ -35,13 +30,6 @@ router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=St
 
 Format = Literal["jsonl", "csv", "xlsx", "curves"]
 
-PING_SECONDS = 15.0
-"""Seconds without an event after which a stream sends a comment."""
-READMIT_SECONDS = 0.5
-"""Seconds between checks that the caller may still read."""
-STREAM = "text/event-stream"
-JSON = "application/json"
-_QUALITY = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?")
 BOM = "\ufeff"
 MARKDOWN = "text/markdown"
 CSV = "text/csv"
@@ -60,100 +48,11 @@ def list_events(
     page: PageDep,
     request: Request,
     caller: CallerDep,
-    last_event_id: Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=2**31 - 1)] = None,
+    last_event_id: LastEventId = None,
 ) -> Response:
     """The events of the log in order; with ``Accept: text/event-stream``, as a stream that continues with new events,
     whatever the limit. If the log has no event Last-Event-ID, the stream begins with the first event."""
-    after = page.after if last_event_id is None else last_event_id
-    if last_event_id and not read.list_events(service, study_id, last_event_id - 1, 1).items:
-        after = 0  # it is an id of a deleted study whose id is used again, or of a database before its restoration
-    if _prefers_stream(request.headers.get("accept", "")):
-        concurrency: Concurrency = request.app.state.concurrency
-        concurrency.check(STREAMS, caller)
-        first = _page(service, study_id, after, page.limit)
-        stream = _stream(concurrency, service, study_id, request, caller, first, page.limit)
-        return StreamingResponse(stream, media_type=STREAM, headers={"Cache-Control": "no-store"})
-    found = read.list_events(service, study_id, after, page.limit)
-    return rendered(Page(items=found.items, next_cursor=encoded_number(found.after)))
-
-
-def _prefers_stream(accept: str) -> bool:
-    """Return whether a client accepts a stream, and does not prefer JSON."""
-    weights = {STREAM: 0.0, JSON: 0.0}
-    for part in accept.lower().split(","):
-        kind, *parameters = map(str.strip, part.split(";"))
-        if kind in weights:
-            quality = next((each[2:] for each in parameters if each.startswith("q=")), "1")
-            weights[kind] = float(quality) if _QUALITY.fullmatch(quality) else 1.0
-    return weights[STREAM] > 0 and weights[STREAM] >= weights[JSON]
-
-
-class _Page(NamedTuple):
-    """A batch of events of a stream."""
-
-    text: str
-    last: int
-    """The seq of the last event, or the previous position without events."""
-    is_followed: bool
-    """Whether more events are stored."""
-
-
-def _page(service: Service, study_id: str, after: int, limit: int) -> _Page:
-    """Return the events after a seq. Call it on a thread, because many streams may start at once.
-
-    Raises:
-        StudyNotFound: the study does not exist.
-    """
-    found = read.list_events(service, study_id, after, limit)
-    text = "".join(
-        f"id: {event.seq}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n" for event in found.items
-    )
-    return _Page(text, found.items[-1].seq if found.items else after, found.after is not None)
-
-
-async def _stream(
-    concurrency: Concurrency,
-    service: Service,
-    study_id: str,
-    request: Request,
-    caller: Caller,
-    found: _Page,
-    limit: int,
-) -> AsyncIterator[str]:
-    """Yield server-sent events, with seq as the id, until the client disconnects or loses access, the study is
-    deleted, or the server stops.
-
-    Args:
-        concurrency: counts the streams.
-        service, study_id: the study whose log to stream.
-        request: its token must stay valid.
-        caller: the sender of the request.
-        found: the first events.
-        limit: the maximum number of events to read at a time.
-    """
-    with (
-        suppress(StudyNotFound, Unauthorized, Forbidden, Busy, TooManyAtOnce),
-        concurrency.hold(STREAMS, caller),
-        service.changes.waiting(study_id) as changed,
-    ):
-        yield "retry: 1000\n\n"
-        sent_at = time.monotonic()
-        while not service.stopping.is_set():
-            if found.text:
-                yield found.text
-                sent_at = time.monotonic()
-            elif time.monotonic() - sent_at >= PING_SECONDS:
-                yield ": keep-alive\n\n"  # detects dead clients, and keeps proxies from closing the stream
-                sent_at = time.monotonic()
-            if not found.is_followed:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), READMIT_SECONDS)
-            await readmit(request)
-            if found.is_followed or changed.is_set():
-                changed.clear()
-                found = await run_sync(_page, service, study_id, found.last, limit)
-            else:
-                found = _Page("", found.last, is_followed=False)
+    return followed(request, caller, service, study_id, page, last_event_id, read.list_events)
 
 
 @router.get(

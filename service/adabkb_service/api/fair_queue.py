@@ -13,8 +13,8 @@ from anyio.to_thread import run_sync
 from fastapi import Request
 
 from adabkb_service.access.caller import ANYBODY, Caller
-from adabkb_service.access.meter import Meter
 from adabkb_service.api.middleware import sender
+from adabkb_service.api.parts import parts_of
 
 T = TypeVar("T")
 
@@ -48,8 +48,8 @@ async def run_serialized(request: Request, work: Callable[[], T]) -> T:
     Raises:
         TooManyRequests: the quota is used up.
     """
-    queue: FairQueue = request.app.state.large_requests
-    meter: Meter = request.app.state.gate.meter
+    parts = parts_of(request.app)
+    meter = parts.gate.meter
     caller: Caller = request.scope["state"].get("caller", ANYBODY)
 
     def timed() -> T:
@@ -60,5 +60,5 @@ async def run_serialized(request: Request, work: Callable[[], T]) -> T:
             meter.charge_processor_time(caller, time.thread_time() - before)
 
     meter.check_processor_quota(caller)
-    async with queue.slot(request):
+    async with parts.large_requests.slot(request):
         return await run_sync(timed, limiter=CapacityLimiter(1))

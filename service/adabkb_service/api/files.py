@@ -14,6 +14,7 @@ from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import Number, PageDep, PageRequest, ServiceDep, StudyId
 from adabkb_service.api.model_reads import rendered
+from adabkb_service.api.parts import parts_of
 from adabkb_service.api.problems import responses
 from adabkb_service.contract.files import File
 from adabkb_service.contract.requests import Page
@@ -133,7 +134,7 @@ async def _add(
             "--data-binary @photo.jpg -H 'Content-Type: image/jpeg' '.../files?name=photo.jpg'",
         )
     content = await request.body()
-    limits: files.Limits = request.app.state.file_limits
+    limits = parts_of(request.app).file_limits
     found, is_new = await run_sync(files.add, service, caller, limits, study_id, holder, name, kind, content)
     return Response(found.model_dump_json(), 201 if is_new else 200, media_type="application/json")
 

@@ -32,6 +32,7 @@ from starlette.types import Message, Receive, Scope, Send
 from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.api.disconnect import disconnected
 from adabkb_service.api.middleware import sender
+from adabkb_service.api.parts import parts_of
 from adabkb_service.contract.parameters import STUDY_ID
 from adabkb_service.telemetry.logs import FACTS, note
 
@@ -124,7 +125,7 @@ class Forwarding:
 
     async def _watch(self) -> None:
         """End the forwarded waits for trials once this server stops. It answers its requests before it leaves."""
-        while not self._app.state.service.stopping.is_set():  # set by a signal handler
+        while not parts_of(self._app).service.stopping.is_set():  # set by a signal handler
             await asyncio.sleep(WATCH_SECONDS)
         self._is_stopping.set()
 

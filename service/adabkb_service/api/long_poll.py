@@ -13,10 +13,11 @@ from typing import Annotated, Any
 from fastapi import Depends, Header, Request
 
 from adabkb_service.access.caller import Caller
-from adabkb_service.access.concurrency import WAITS, Concurrency
+from adabkb_service.access.concurrency import WAITS
 from adabkb_service.api.admission import readmit
 from adabkb_service.api.disconnect import disconnected
 from adabkb_service.api.forwarding import decline
+from adabkb_service.api.parts import parts_of
 from adabkb_service.contract.answers import Suggested
 from adabkb_service.study.changes import Changes
 from adabkb_service.study.request import Outcome
@@ -62,7 +63,7 @@ async def long_poll(
     outcome, deadline = await ask(), time.monotonic() + seconds
     if seconds and changes.is_closing and _may_get_trial_later(outcome):
         decline(request)
-    concurrency: Concurrency = request.app.state.concurrency
+    concurrency = parts_of(request.app).concurrency
     if not seconds or changes.is_closing or concurrency.is_full(WAITS, caller):
         return outcome, False
     if not _may_get_trial_later(outcome):

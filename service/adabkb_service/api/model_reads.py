@@ -22,7 +22,7 @@ from fastapi import Depends, Request, Response
 from pydantic import BaseModel
 
 from adabkb_service.api.disconnect import disconnected
-from adabkb_service.api.fair_queue import FairQueue
+from adabkb_service.api.parts import parts_of
 from adabkb_service.errors import Busy
 from adabkb_service.operations.reader import READER, Reader
 
@@ -123,14 +123,13 @@ class Reading:
             Busy: see ``ModelReads``.
             AdaBKBError: an error of the operation.
         """
-        state = self._request.app.state
-        reads: ModelReads = state.model_reads
+        parts = parts_of(self._request.app)
 
         def work() -> Response:
-            found = operation(state.service, study_id, *arguments)
+            found = operation(parts.service, study_id, *arguments)
             return rendered(found) if isinstance(found, BaseModel) else found
 
-        answer = await reads.answer(self._request, study_id, work)
+        answer = await parts.model_reads.answer(self._request, study_id, work)
         return Response(status_code=400) if answer is None else answer  # the client has disconnected
 
     async def unless_busy(self, operation: Callable[..., Response], study_id: str) -> Response:
@@ -143,10 +142,9 @@ class Reading:
         try:
             return await self(operation, study_id)
         except Busy:
-            state = self._request.app.state
-            charts: FairQueue = state.charts
-            async with charts.slot(self._request):
-                return await run_sync(_as(Reader(0.0), partial(operation, state.service, study_id)))
+            parts = parts_of(self._request.app)
+            async with parts.charts.slot(self._request):
+                return await run_sync(_as(Reader(0.0), partial(operation, parts.service, study_id)))
 
 
 def rendered(view: BaseModel) -> Response:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import errno
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute
 from pydantic import Field, ValidationError
 from pydantic_core import PydanticSerializationError
 from starlette.exceptions import HTTPException
@@ -18,10 +17,12 @@ from starlette.routing import Match
 
 from adabkb_service import errors
 from adabkb_service.api.addresses import suggest_path
+from adabkb_service.api.parts import parts_of
 from adabkb_service.api.problem_types import HTTP, TABLE, ProblemType, all_problem_types, problem_type_of
 from adabkb_service.api.ratelimit import rate_limit_headers
 from adabkb_service.contract.answers import Answer, BatchItem, FieldError
 from adabkb_service.contract.error_limits import MORE
+from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.contract.wording import sentence
 
 logger = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ PYDANTIC = (ValidationError, PydanticSerializationError)
 """Raised if an answer is invalid or a computed field fails."""
 
 
-class Problem(Answer):
+class Problem(Sparse, Answer):
     """An error response (RFC 9457)."""
 
     type: str = Field(description="always about:blank; code identifies the problem")
@@ -50,6 +51,11 @@ class Problem(Answer):
     retryable: bool = Field(description="whether the same request may succeed later")
     remedy: str | None = Field(description="what to do; null if detail says it")
     errors: list[FieldError] = Field(default_factory=list)
+    observation: Annotated[
+        int | None,
+        Field(description="with result_conflict: number of the stored result; absent without one"),
+        ABSENT_BY_DEFAULT,
+    ] = None
 
 
 def describe(error: errors.AdaBKBError) -> BatchItem:
@@ -94,6 +100,7 @@ def problem(
     detail: str,
     field_errors: Iterable[errors.FieldError] = (),
     headers: Mapping[str, str] | None = None,
+    observation: int | None = None,
 ) -> JSONResponse:
     """Return the response for one error."""
     body = Problem(
@@ -107,6 +114,7 @@ def problem(
         retryable=problem_type.retryable,
         remedy=problem_type.remedy,
         errors=_field_errors(field_errors),
+        observation=observation,
     )
     # The response to an unexpected error bypasses the middleware.
     extra = {"X-Request-ID": body.request_id, "X-Content-Type-Options": "nosniff"}
@@ -123,7 +131,8 @@ def _field_errors(found: Iterable[errors.FieldError]) -> list[FieldError]:
 
 async def _on_domain_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, errors.AdaBKBError)
-    return problem(request, problem_type_of(error), error.detail, error.errors, _headers(error))
+    observation = error.observation if isinstance(error, errors.ResultConflict) else None
+    return problem(request, problem_type_of(error), error.detail, error.errors, _headers(error), observation)
 
 
 def _headers(error: errors.AdaBKBError) -> dict[str, str]:
@@ -144,7 +153,8 @@ async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
         error.status_code, f"http_{error.status_code}", error.detail
     )
     if error.status_code == 404:
-        calls = [route for route in request.app.state.routes if route.include_in_schema]  # programs do not need pages
+        routes = parts_of(request.app).routes
+        calls = [route for route in routes if route.include_in_schema]  # programs do not need pages
         near = suggest_path(calls, request.scope)
         suggestion = "" if near is None else f"; did you mean {near}?"
         return problem(request, problem_type, f"There is no {_path(request)} here{suggestion or '.'}")
@@ -160,9 +170,11 @@ def _path(request: Request) -> str:
 
 def _allowed_methods(request: Request) -> set[str]:
     """Return all methods of the path. Starlette would name only those of one route."""
-    routes: list[APIRoute] = request.app.state.routes
     allowed = {
-        method for route in routes if route.matches(request.scope)[0] != Match.NONE for method in route.methods or ()
+        method
+        for route in parts_of(request.app).routes
+        if route.matches(request.scope)[0] != Match.NONE
+        for method in route.methods or ()
     }
     return allowed | {"HEAD"} if "GET" in allowed else allowed
 

@@ -12,7 +12,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from adabkb_service.access.caller import Caller
 from adabkb_service.api.admission import CallerDep, GuardedRoute, needs, needs_nothing, not_for_links
 from adabkb_service.api.deps import ServiceDep
-from adabkb_service.api.forwarding import Forwarding, is_forwarded
+from adabkb_service.api.forwarding import is_forwarded
+from adabkb_service.api.parts import parts_of
 from adabkb_service.api.problems import responses
 from adabkb_service.contract.requests import Health, Version
 from adabkb_service.operations.monitoring.readiness import check
@@ -37,7 +38,7 @@ async def get_readiness(request: Request, service: ServiceDep) -> Health:
     """Check that the database answers and can be written, that it has the schema of this version, that leases expire,
     and that models are computed. A 503 names in `errors` which of these fails: `/database`, `/schema`, `/sweeper` or
     `/models`."""
-    await run_sync(check, service, limiter=request.app.state.admission)
+    await run_sync(check, service, limiter=parts_of(request.app).admission)
     return Health()
 
 
@@ -59,7 +60,7 @@ def get_version() -> Version:
 async def get_metrics(request: Request, service: ServiceDep, caller: CallerDep) -> Response:
     """Prometheus metrics, including those of model workers and, with the setting study_metrics, of the caller's
     studies."""
-    forwarding: Forwarding | None = request.app.state.forwarding
+    forwarding = parts_of(request.app).forwarding
     if is_forwarded(request.scope):
         text = await run_sync(generate_latest, service.metrics.registry)
     else:
@@ -70,7 +71,7 @@ async def get_metrics(request: Request, service: ServiceDep, caller: CallerDep) 
 
 def _metrics(request: Request, service: Service, caller: Caller, workers: Mapping[str, str]) -> bytes:
     text = generate_latest(Merged(service.metrics.registry, workers))
-    if request.app.state.study_metrics:
+    if parts_of(request.app).study_metrics:
         registry = CollectorRegistry(auto_describe=False)
         registry.register(StudyCollector(service.database, caller))
         text += generate_latest(registry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Request, Response
@@ -10,6 +11,7 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, StudyId, encoded_time
+from adabkb_service.api.parts import parts_of
 from adabkb_service.api.problems import responses
 from adabkb_service.api.tokens import SECRET
 from adabkb_service.contract.requests import Page
@@ -30,12 +32,11 @@ async def _webhook_id(study_id: StudyId, webhook_id: Annotated[str, Path(descrip
 WebhookId = Annotated[str, Depends(_webhook_id)]
 
 
-async def _networks(request: Request) -> list[Network]:
-    networks: list[Network] = request.app.state.outbound
-    return networks
+async def _networks(request: Request) -> Sequence[Network]:
+    return parts_of(request.app).outbound
 
 
-NetworksDep = Annotated[list[Network], Depends(_networks)]
+NetworksDep = Annotated[Sequence[Network], Depends(_networks)]
 
 
 @router.post("", operation_id="addWebhook", status_code=201, responses=responses(400, 404, 409, 413, 415, 422))

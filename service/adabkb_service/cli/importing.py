@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from adabkb_client._importing.rows import NoColumn
+from adabkb_client._importing.columns import NoColumn
 from adabkb_client._study_calls import StudyCalls
 from adabkb_service.cli.output import AsJson, fail, show
 from adabkb_service.cli.server_calls import Server, StudyId

@@ -19,6 +19,7 @@ import uvicorn
 from sqlalchemy import make_url
 
 from adabkb_service.api.connections import config
+from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
 from adabkb_service.cli.database import DatabaseUrl, opened, settings
 from adabkb_service.cli.other_servers import warn_of_other_servers
@@ -129,7 +130,7 @@ def serve(
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         with beside:
-            Server(uvicorns, app.state.service.stopping, while_used).run(sockets=[listener])
+            Server(uvicorns, parts_of(app).service.stopping, while_used).run(sockets=[listener])
 
 
 def _locked(file: IO[bytes]) -> bool:

@@ -16,6 +16,7 @@ import uvicorn
 from anyio.to_thread import run_sync
 from fastapi import FastAPI
 
+from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
 from adabkb_service.cli.database import opened, settings
 from adabkb_service.cli.output import fail
@@ -49,7 +50,7 @@ class Worker(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop. Requests that wait for a trial go back to the servers, which then perform them."""
-        self._app.state.service.stopping.set()
+        parts_of(self._app).service.stopping.set()
         super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -78,16 +79,17 @@ class Worker(uvicorn.Server):
                     logger.warning("the status file cannot be written: %s", error)
             if reason is None and not is_announced:
                 is_announced = True
-                name = self._app.state.service.database.url.database
+                name = parts_of(self._app).service.database.url.database
                 typer.echo(f"adabkb: the model worker of the database {name} is ready")
             await asyncio.sleep(STATUS_SECONDS if is_announced else START_SECONDS)
 
     async def _not_ready_reason(self) -> str | None:
         """Return why the worker is not ready; None if it is."""
-        if not self._app.state.forwarding.model_workers:
+        parts = parts_of(self._app)
+        if parts.forwarding is None or not parts.forwarding.model_workers:
             return "servers: the worker cannot reach them through PostgreSQL; see the log of the worker"
         try:
-            await run_sync(check, self._app.state.service, limiter=self._app.state.admission)
+            await run_sync(check, parts.service, limiter=parts.admission)
         except NotReady as error:
             return error.detail
         return None

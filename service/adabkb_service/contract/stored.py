@@ -6,10 +6,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import lru_cache
-from threading import Lock
 from typing import Annotated, Any, ClassVar
 
-from cachetools import LRUCache
 from pydantic import Field
 
 from adabkb_service.contract.parameters import Choice, Name
@@ -92,25 +90,26 @@ def with_display_changes(stored: Mapping[str, Any], changes: Mapping[str, Any]) 
 
 
 def definition_of(stored: dict[str, Any]) -> StoredDefinition:
-    """Parse a stored definition. The results are immutable and cached: many for definitions of usual size, a few for
-    large ones."""
-    with _guard:
-        known = _latest.get(id(stored))
-    if known is not None and known[0] is stored:
-        return known[1]
+    """Parse the definition of a row, for reads and lists. Drafts and replays have a ``LatestDefinition``. The results
+    are immutable and cached by content: many for definitions of usual size, a few for large ones."""
     text = json.dumps(stored)
-    if len(text) > USUAL_SIZE:
-        return _parse_large(text)
-    parsed = _parse(text)
-    with _guard:
-        _latest[id(stored)] = stored, parsed
-    return parsed
+    return _parse_large(text) if len(text) > USUAL_SIZE else _parse(text)
 
 
-_guard = Lock()
-_latest: LRUCache[int, tuple[dict[str, Any], StoredDefinition]] = LRUCache(256)
-"""Cache by the identity of a stored definition, so that a lookup need not convert the definition to JSON. The entry
-keeps the definition alive."""
+class LatestDefinition:
+    """The definition of one study, which is parsed again only when the study has another one. Only one thread may use
+    it at a time."""
+
+    def __init__(self) -> None:
+        self._stored: dict[str, Any] | None = None
+        self._parsed: StoredDefinition | None = None
+
+    def of(self, stored: dict[str, Any]) -> StoredDefinition:
+        """Parse a stored definition, unless it is the last parsed one."""
+        if self._parsed is None or self._stored is not stored:
+            self._parsed = definition_of(stored)
+            self._stored = stored
+        return self._parsed
 
 
 @lru_cache(256)

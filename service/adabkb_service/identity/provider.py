@@ -41,7 +41,10 @@ refused."""
 NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 OPTIONAL = ("userinfo_endpoint", "end_session_endpoint")
 EXTRA = "adabkb-service[oidc]"
-DISCOVERY = "the setting oidc_issuer: below it must be /.well-known/openid-configuration"
+DISCOVERY = (
+    "the setting oidc_issuer: the provider must have a document at this URL followed by "
+    "/.well-known/openid-configuration"
+)
 CLOCKS = "Synchronize both clocks, for example with NTP."
 
 

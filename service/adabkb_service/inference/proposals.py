@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.stored import StoredDefinition
 from adabkb_service.engine.answers import Prediction
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.moves import Phase
 from adabkb_service.engine.slices import Slice
+from adabkb_service.engine.space import Space
 from adabkb_service.inference.restriction import Restriction
 from adabkb_service.storage import observations, trials
 from adabkb_service.storage.columns import StoredPrediction
@@ -166,6 +167,7 @@ class Decision:
 def fallbacks(
     connection: Connection,
     study: StudyRow,
+    definition: StoredDefinition,
     count: int,
     before: Sequence[Proposal],
     within: Restriction,
@@ -179,11 +181,11 @@ def fallbacks(
     Args:
         connection: a connection to the database.
         study: the row of the study.
+        definition: its definition.
         count: number of the next trials.
         before: points for the first of these trials, which need no fallback.
         within: the restriction on the points.
     """
-    definition = definition_of(study.definition)
     space = definition.space()
     fixed = within.after(before[0].parameters) if before else within.continued
     known: set[bytes] | None = None
@@ -193,7 +195,8 @@ def fallbacks(
         for given in (fixed, within.fixed) if may_begin else (fixed,):
             left = Slice(space, given or {})
             if known is None and math.isfinite(left.size):
-                known = _known(connection, study) | {space.encode(point.parameters).tobytes() for point in before}
+                decided = {space.encode(point.parameters).tobytes() for point in before}
+                known = _known(connection, study.id, space) | decided
             may_repeat = given is None or definition.declares_noise
             drawn = _drawn(left, study.seed, number, known or set(), may_repeat=may_repeat)
             if drawn is not None:
@@ -219,10 +222,9 @@ def _drawn(left: Slice, seed: int, number: int, known: set[bytes], *, may_repeat
     return drawn if may_repeat else None
 
 
-def _known(connection: Connection, study: StudyRow) -> set[bytes]:
-    space = definition_of(study.definition).space()
-    issued = trials.page(connection, study.id, state=None, after=0, limit=MAX_COMPARED)
-    evaluated = observations.page(connection, study.id, 0, MAX_COMPARED)
+def _known(connection: Connection, study_id: str, space: Space) -> set[bytes]:
+    issued = trials.page(connection, study_id, state=None, after=0, limit=MAX_COMPARED)
+    evaluated = observations.page(connection, study_id, 0, MAX_COMPARED)
     points = [row.parameters for row in issued] + [row.parameters for row in evaluated]
     positions = map(space.position, points)
     return {position.tobytes() for position in positions if position is not None}

@@ -51,7 +51,7 @@ def _annotate(
     _: Points,
 ) -> Outcome[TrialAnswer]:
     row = draft.trial(number)
-    view = render.trial(row, draft.study)
+    view = render.trial(row, draft.definition)
     if tags is not None and content_tag(view.model_dump_json()) not in tags:
         raise PreconditionFailed(f"Trial {number} has changed: its ETag is not the one in If-Match.")
     check_former(f"Trial {number}", view, was)
@@ -65,5 +65,5 @@ def _annotate(
         draft.record("annotated", {"attributes": changes, "was": attributes.replaced(before, changes)}, number)
     lifecycle.update_state(draft)
     return Outcome(
-        TrialAnswer(trial=render.trial(draft.trial(number), draft.study), study=lifecycle.summary(draft.study))
+        TrialAnswer(trial=render.trial(draft.trial(number), draft.definition), study=lifecycle.summary(draft.study))
     )

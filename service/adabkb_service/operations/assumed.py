@@ -6,7 +6,6 @@ from collections.abc import Collection
 from typing import Any
 
 from adabkb_service.contract.context import measured_of
-from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine import assumed as engine
 from adabkb_service.study.draft import Draft
 
@@ -14,7 +13,7 @@ from adabkb_service.study.draft import Draft
 def with_assumed(draft: Draft, parameters: dict[str, Any]) -> dict[str, Any]:
     """Return a point that a user gives, with the assumed values of those parameters that are measured with the result
     and that the point lacks."""
-    measured = measured_of(definition_of(draft.study.definition).parameters)
+    measured = measured_of(draft.definition.parameters)
     return parameters | assumed(draft, [name for name in measured if name not in parameters])
 
 

@@ -10,7 +10,6 @@ from typing import Any, Literal, cast
 from adabkb_service.contract import attributes
 from adabkb_service.contract.answers import Corrected, Observation
 from adabkb_service.contract.metrics import metrics_of
-from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.errors import FieldError, Invalid
 from adabkb_service.operations.former import check_former, check_revision
@@ -71,7 +70,7 @@ def _correct(
         annotate_result(draft, was, changes["attributes"])
     changes = {name: value for name, value in changes.items() if name != "attributes"}
     metrics = metrics_of(draft.study.definition)
-    quantities = definition_of(draft.study.definition).quantities
+    quantities = draft.definition.quantities
     check_natural_bounds(quantities, changes.get("value"), changes.get("metrics") or {})
     changes = changes | corrected_metrics(metrics, was, changes)
     differing = {name: value for name, value in changes.items() if getattr(was, name) != value}
@@ -82,7 +81,7 @@ def _correct(
 
 
 def _view(draft: Draft, seq: int) -> Observation:
-    return render.observation(draft.observation(seq), definition_of(draft.study.definition), draft.space)
+    return render.observation(draft.observation(seq), draft.definition, draft.space)
 
 
 def annotate_result(draft: Draft, was: ObservationRow, changes: dict[str, Any]) -> None:

@@ -186,4 +186,4 @@ def check_current(trial: TrialRow, attempt: int | None) -> None:
 
 def _answer(draft: Draft, trial: TrialRow) -> Outcome[TrialAnswer]:
     lifecycle.update_state(draft)
-    return Outcome(TrialAnswer(trial=render.trial(trial, draft.study), study=lifecycle.summary(draft.study)))
+    return Outcome(TrialAnswer(trial=render.trial(trial, draft.definition), study=lifecycle.summary(draft.study)))

@@ -12,7 +12,6 @@ from functools import partial
 
 from adabkb_service.contract.answers import BatchItem, Observed, ObservedBatch, StudySummary
 from adabkb_service.contract.requests import BatchBody, ObserveBody
-from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import MAX_BATCH_ERRORS, AdaBKBError
 from adabkb_service.operations.record import RecordedResult, record
 from adabkb_service.study import lifecycle, render
@@ -94,9 +93,9 @@ def _batch_answer(items: list[BatchItem], summary: StudySummary, body: BatchBody
 
 def _item(draft: Draft, recorded: RecordedResult) -> BatchItem:
     trial, row = recorded.trial, recorded.observation
-    definition = definition_of(draft.study.definition)
+    definition = draft.definition
     return BatchItem(
         status=200,
-        trial=None if trial is None else render.trial(trial, draft.study),
+        trial=None if trial is None else render.trial(trial, definition),
         observation=None if row is None else render.observation(row, definition, draft.space),
     )

@@ -49,7 +49,7 @@ def repeat(study_id: str, body: RepeatBody, key: Key | None = None) -> Request[R
 def _add(body: QueueBody, draft: Draft, _: Points) -> Outcome[Trial]:
     (row,) = _queue(draft, body.parameters, "/parameters", body.plate)
     lifecycle.update_state(draft)
-    return Outcome(render.trial(row, draft.study), created=True)
+    return Outcome(render.trial(row, draft.definition), created=True)
 
 
 def _repeat(body: RepeatBody, draft: Draft, _: Points) -> Outcome[Repeated]:
@@ -63,7 +63,7 @@ def _repeat(body: RepeatBody, draft: Draft, _: Points) -> Outcome[Repeated]:
         point, pointer = _point_of(draft, body.trial), "/trial"
     rows = _queue(draft, point or {}, pointer, body.plate, body.times)
     lifecycle.update_state(draft)
-    views = [render.trial(row, draft.study) for row in rows]
+    views = [render.trial(row, draft.definition) for row in rows]
     return Outcome(Repeated(trials=views, study=lifecycle.summary(draft.study)), created=True)
 
 
@@ -88,7 +88,7 @@ def _queue(
     point = feasible_point(draft.space, with_assumed(draft, parameters), pointer, is_measured=False)
     check_offered(draft.space, point, pointer)
     if plate is not None:
-        plates.check_trials(study, point, plate, pointer, times)
+        plates.check_trials(draft, point, plate, pointer, times)
     _check_takes_trials(study)
     if plate == "new" and not plates.can_begin(study):
         raise StudyComplete(f"The budget of study {study.id!r} allows no other plate; {OTHER_PLACES}.")
@@ -123,7 +123,7 @@ def add_trial(
     study = draft.study
     number, plate = study.trials + 1, None
     if which is not None:
-        plate = plates.number_for(study, point, is_new=which == "new" and is_first)
+        plate = plates.number_for(draft, point, is_new=which == "new" and is_first)
     queued: Queued = {"parameters": point}
     if plate is not None:
         queued["plate"] = plate

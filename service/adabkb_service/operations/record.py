@@ -16,7 +16,7 @@ from adabkb_service.contract.requests import (
     TrialFailureBody,
     TrialValueBody,
 )
-from adabkb_service.contract.stored import definition_of, is_edited
+from adabkb_service.contract.stored import is_edited
 from adabkb_service.errors import LeaseLost, ResultConflict, TrialFinished, shortened, shown
 from adabkb_service.operations.assumed import with_assumed
 from adabkb_service.operations.attempts import known_attempt
@@ -89,7 +89,7 @@ def _record_value(draft: Draft, result: TrialValueBody) -> RecordedResult:
     result = _with_measured_cost(draft, seconds, result, earlier)
     metrics = checked_metrics(metrics_of(draft.study.definition), result, earlier)
     parameters = trial.parameters
-    measured = [name for name in measured_of(definition_of(draft.study.definition).parameters) if name in parameters]
+    measured = [name for name in measured_of(draft.definition.parameters) if name in parameters]
     point = result.parameters
     if earlier is None:
         check_measured(measured, point, "/parameters")
@@ -105,11 +105,12 @@ def _record_value(draft: Draft, result: TrialValueBody) -> RecordedResult:
             raise ResultConflict(
                 f"Attempt {attempt} of trial {trial.number} already has a result, with other parameters: "
                 f"{shown(earlier.parameters)}. Leave out the parameters. If the stored ones are wrong, exclude "
-                f"observation {earlier.seq}, and report the value with its parameters and without the trial."
+                f"observation {earlier.seq}, and report the value with its parameters and without the trial.",
+                earlier.seq,
             )
         if given.keys() <= known.keys():
             return RecordedResult(trial, earlier, "repeated")
-        check_natural_bounds(definition_of(draft.study.definition).quantities, result.value, metrics.get("metrics", {}))
+        check_natural_bounds(draft.definition.quantities, result.value, metrics.get("metrics", {}))
         record_change(draft, earlier, _added_columns(earlier, result, metrics))
         return RecordedResult(draft.trial(trial.number), draft.observation(earlier.seq))
     if trial.state == "failed" and trial.failed_attempt == attempt:
@@ -240,7 +241,8 @@ def _check_same_as_reported(
         return
     raise ResultConflict(
         f"Attempt {earlier.attempt} of trial {trial.number} has {_with_error(earlier)}; it cannot have "
-        f"{_with_error(result)} too. To replace the value, correct observation {earlier.seq}."
+        f"{_with_error(result)} too. To replace the value, correct observation {earlier.seq}.",
+        earlier.seq,
     )
 
 
@@ -269,7 +271,7 @@ def _observe(
     plate: int | None = None,
     seconds: float | None = None,
 ) -> ObservationRow:
-    check_natural_bounds(definition_of(draft.study.definition).quantities, result.value, metrics.get("metrics", {}))
+    check_natural_bounds(draft.definition.quantities, result.value, metrics.get("metrics", {}))
     seq = draft.study.observations + 1
     observed: Observed = {"observation": seq, "attempt": attempt, "parameters": parameters}
     if plate is not None:

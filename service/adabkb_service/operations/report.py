@@ -14,7 +14,6 @@ from typing import Any
 from adabkb_service.contract.context import measured_of
 from adabkb_service.contract.cost import COST
 from adabkb_service.contract.reports import MAX_REPORTS, OneReportBody, Report, Reported, ReportsBody, reports_of
-from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.early_stopping import extended
 from adabkb_service.errors import FieldError, Invalid, ReportConflict, TrialFinished
 from adabkb_service.operations.lease import check_current, renew
@@ -71,7 +70,7 @@ def _report(number: int, body: Bodies, draft: Draft, _: Points) -> Outcome[Repor
             stop=is_stopped,
             reason=found.reason if is_stopped else None,
             rule=draft.study.definition["early_stopping"]["rule"] if is_stopped else None,
-            trial=render.trial(found, draft.study),
+            trial=render.trial(found, draft.definition),
             study=lifecycle.summary(draft.study),
         )
     )
@@ -119,7 +118,7 @@ def _measured_values(draft: Draft, trial: TrialRow, given: Report, pointer: str)
     if given.parameters is None and draft.study.definition["early_stopping"] is None:
         return {}
     # A trial that was issued before an edit added a parameter lacks it.
-    names = [name for name in measured_of(definition_of(draft.study.definition).parameters) if name in trial.parameters]
+    names = [name for name in measured_of(draft.definition.parameters) if name in trial.parameters]
     return checked_measured(draft.space, names, given.parameters or {}, f"{pointer}/parameters")
 
 
@@ -135,7 +134,7 @@ def _step_error(draft: Draft, step: int, last: int) -> str | None:
 
 def _cost_error(draft: Draft, cost: float | None) -> str | None:
     """Return why a report may not have this cost; None if it may."""
-    definition = definition_of(draft.study.definition)
+    definition = draft.definition
     rule, is_reported = definition.stopping_rule, definition.cost == "told"
     if cost is not None and not is_reported:
         return COST_NOT_ALLOWED
@@ -149,7 +148,7 @@ def _record(draft: Draft, trial: TrialRow, new: Sequence[Report], measured: Mapp
     ``measured`` is as in ``_new``."""
     reports = [(each.step, each.value) for each in new]
     draft.record("reported", {"attempt": trial.attempt, "reports": reports}, trial.number)
-    rule, curve = definition_of(draft.study.definition).stopping_rule, trial.curve
+    rule, curve = draft.definition.stopping_rule, trial.curve
     if rule is None:
         return
     for each in new:
@@ -175,7 +174,7 @@ def _stop(
     """Stop a trial. Without an estimate of its final value, record the last reported value as its result. The worker
     may add other metrics of the study to this result later. ``measured`` are the values of the parameters that are
     measured with the result."""
-    definition = definition_of(draft.study.definition)
+    definition = draft.definition
     seconds = seconds_of(draft, trial, trial.attempt, None)
     rule, cost = definition.early_stopping, last.cost if definition.cost == "told" else measured_cost(draft, seconds)
     metric = None if rule is None else rule.metric

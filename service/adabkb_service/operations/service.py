@@ -27,6 +27,7 @@ from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study.changes import Changes
 from adabkb_service.study.clock import Clock, utc_now
+from adabkb_service.study.dependencies import Dependencies
 from adabkb_service.study.model_questions import PendingQuestion
 from adabkb_service.study.owner import Owner
 from adabkb_service.study.request import Answer, Outcome, Request
@@ -49,6 +50,7 @@ class Service:
         look_seconds: float = 0.5,
         owners: int = 1000,
         timeouts: Timeouts | None = None,
+        traces: Traces | None = None,
     ) -> None:
         """Create the service. If it has threads, call ``open`` to start them.
 
@@ -62,12 +64,13 @@ class Service:
             owners: maximum number of owners of studies in memory (more only while all are busy); each takes some
                 kilobytes.
             timeouts: how long requests wait; by default without a limit.
+            traces: receives the traces of requests; None if tracing is off.
         """
         self.database = database
         self.clock = clock
         self.timeouts = timeouts or Timeouts()
         self.metrics = Metrics()
-        self.traces: Traces | None = None
+        self.traces = traces
         self.inference = inference or in_this_process(database)
         self.servers: Callable[[], int] = lambda: 1
         """The number of servers that forward requests to each other, including this one."""
@@ -81,6 +84,17 @@ class Service:
         """Id of a study whose leases could not be expired -> ``time.monotonic`` of the next attempt."""
         self.changes = Changes(self._last_events, self.stopping, look_seconds)
         self.scheduler = Scheduler(self._serve, threads)
+        self.dependencies = Dependencies(
+            database=database,
+            clock=clock,
+            inference=self.inference,
+            timeouts=self.timeouts,
+            metrics=self.metrics,
+            traces=traces,
+            scheduler=self.scheduler,
+            changes=self.changes,
+        )
+        """What the owners of studies use."""
         self._closed: Counter[str] = Counter()
         self._owners: OrderedDict[str, Owner] = OrderedDict()
         self._most_owners = owners
@@ -207,7 +221,7 @@ class Service:
         """Return the owner of a study. The caller must hold the guard while it uses the owner."""
         owner = self._owners.get(study_id)
         if owner is None:
-            owner = self._owners[study_id] = Owner(study_id, self)
+            owner = self._owners[study_id] = Owner(study_id, self.dependencies)
             self._drop_idle()
         self._owners.move_to_end(study_id)
         return owner

@@ -56,7 +56,6 @@ from typing import Any
 from adabkb_service.contract.answers import NoTrialReason, Suggested
 from adabkb_service.contract.context import measured_of
 from adabkb_service.contract.requests import SuggestBody
-from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.plates import OpenPlate
 from adabkb_service.engine.slices import Slice
 from adabkb_service.errors import FieldError, Invalid
@@ -64,7 +63,7 @@ from adabkb_service.inference.proposals import Proposal
 from adabkb_service.inference.restriction import Restriction
 from adabkb_service.operations.assumed import assumed
 from adabkb_service.storage import event_payloads as payloads
-from adabkb_service.storage.rows import StudyRow, TrialRow
+from adabkb_service.storage.rows import TrialRow
 from adabkb_service.study import leases, lifecycle, plates, render
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.edited_space import as_issued, withdraw_out_of_space_trials
@@ -147,30 +146,30 @@ def _demand(body: SuggestBody, draft: Draft) -> PointDemand:
     """Return how many points the model must decide on, and the restriction on them."""
     study, within = draft.study, _slice(body, draft)
     fixed = None if within is None else dict(within.fixed)
-    if not _has_plates(study):
-        waiting = study.waiting if within is None else len(draft.waiting(body.most, _without_measured(within, study)))
+    if not _has_plates(draft):
+        waiting = study.waiting if within is None else len(draft.waiting(body.most, _without_measured(within, draft)))
         count = max(min(body.most - waiting, lifecycle.room_for_points(study)), 0)
         return PointDemand(count, Restriction(fixed), body.fallback)
     trials, plate = _waiting(body, draft, within), _plate(body, draft, fixed)
     if trials and (plate is None or trials[0].plate != plate.number):
         return PointDemand()
-    room = plates.room_on(study, plate) or 0
+    room = plates.room_on(draft, plate) or 0
     count = max(min(body.most - len(trials), lifecycle.room_for_points(study), room), 0)
-    return PointDemand(count, plates.restriction(study, fixed, plate), body.fallback)
+    return PointDemand(count, plates.restriction(draft, fixed, plate), body.fallback)
 
 
-def _has_plates(study: StudyRow) -> bool:
-    return definition_of(study.definition).plates is not None
+def _has_plates(draft: Draft) -> bool:
+    return draft.definition.plates is not None
 
 
-def _measured_names(study: StudyRow) -> list[str]:
+def _measured_names(draft: Draft) -> list[str]:
     """Return the names of the context parameters that are measured with the result."""
-    return measured_of(definition_of(study.definition).parameters)
+    return measured_of(draft.definition.parameters)
 
 
-def _without_measured(within: Slice | None, study: StudyRow) -> Slice | None:
+def _without_measured(within: Slice | None, draft: Draft) -> Slice | None:
     """Return the slice without the values that are measured with the result. Waiting trials may have any of them."""
-    measured = _measured_names(study)
+    measured = _measured_names(draft)
     if within is None or not measured:
         return within
     return Slice(within.space, {name: value for name, value in within.fixed.items() if name not in measured})
@@ -186,8 +185,8 @@ def _waiting(body: SuggestBody, draft: Draft, within: Slice | None) -> list[Tria
     none if the request begins a plate with new points."""
     if body.plate == "new" and plates.can_begin(draft.study) and lifecycle.room_for_points(draft.study):
         return []
-    found = draft.waiting(body.most, _without_measured(within, draft.study))
-    return plates.of_one_plate(found) if _has_plates(draft.study) else found
+    found = draft.waiting(body.most, _without_measured(within, draft))
+    return plates.of_one_plate(found) if _has_plates(draft) else found
 
 
 def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
@@ -200,9 +199,9 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
             or the study's algorithm cannot fix parameters.
     """
     space, fixed = draft.space, body.fixed or {}
-    if body.plate is not None and not _has_plates(draft.study):
+    if body.plate is not None and not _has_plates(draft):
         raise Invalid([FieldError("/plate", NO_PLATES, "no_plates")])
-    measured = _measured_names(draft.study)
+    measured = _measured_names(draft)
     context = checked_context(space, body.context or {}, "/context", optional=measured)
     context |= assumed(draft, [name for name in measured if name not in context])
     check_not_context(space, fixed, "/fixed")
@@ -211,7 +210,7 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
     check_offered(space, values, "/fixed")
     if not values:
         return None
-    if not definition_of(draft.study.definition).algorithm.supports_slices:
+    if not draft.definition.algorithm.supports_slices:
         raise Invalid([FieldError("/fixed", CANNOT_FIX, "fixed_not_supported")])
     within = Slice(space, {axis.name: values[axis.name] for axis in space.axes if axis.name in values})
     check_slice(within, "/fixed" if fixed else "/context")
@@ -231,7 +230,7 @@ def _issue(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Suggested
     lifecycle.update_state(draft)
     is_degraded = any(point.origin == "fallback" for point in points) or draft.study.model_error is not None
     # An answer without trials is not stored under the key, so that a repeated request may get trials.
-    answer = _answer(draft.study, rows, body, is_degraded=is_degraded, is_over_budget=is_over_budget)
+    answer = _answer(draft, rows, body, is_degraded=is_degraded, is_over_budget=is_over_budget)
     return Outcome(answer, is_stored=bool(rows))
 
 
@@ -241,13 +240,13 @@ def _begins_plate_beyond_budget(draft: Draft, points: Points) -> bool:
     if not points or plates.can_begin(draft.study):
         return False
     open_plate = plates.open_plate(draft.study)
-    number = plates.number_for(draft.study, points[0].parameters, is_new=False)
+    number = plates.number_for(draft, points[0].parameters, is_new=False)
     return open_plate is None or number != open_plate.number
 
 
 def _needs_plate_beyond_budget(body: SuggestBody, draft: Draft, within: Slice | None) -> bool:
     """Return whether only a new plate has room for the requested points, and the budget allows no other plate."""
-    if not _has_plates(draft.study) or plates.can_begin(draft.study):
+    if not _has_plates(draft) or plates.can_begin(draft.study):
         return False
     return _plate(body, draft, None if within is None else dict(within.fixed)) is None
 
@@ -255,7 +254,7 @@ def _needs_plate_beyond_budget(body: SuggestBody, draft: Draft, within: Slice | 
 def _add(draft: Draft, point: Proposal, body: SuggestBody, *, is_first: bool) -> TrialRow:
     """Add a new trial, leased to the worker of the request, and return it."""
     number = draft.study.trials + 1
-    plate = plates.number_for(draft.study, point.parameters, is_new=body.plate == "new" and is_first)
+    plate = plates.number_for(draft, point.parameters, is_new=body.plate == "new" and is_first)
     suggested: payloads.Suggested = {
         "parameters": point.parameters,
         "cell": None if point.cell is None else {"key": point.cell, "depth": point.cell.count(".")},
@@ -277,20 +276,20 @@ def _add(draft: Draft, point: Proposal, body: SuggestBody, *, is_first: bool) ->
 
 
 def _answer(
-    study: StudyRow, rows: list[TrialRow], body: SuggestBody, *, is_degraded: bool, is_over_budget: bool
+    draft: Draft, rows: list[TrialRow], body: SuggestBody, *, is_degraded: bool, is_over_budget: bool
 ) -> Suggested:
     """Return the answer; if there are fewer trials than requested, with a reason if one is known."""
-    summary = lifecycle.summary(study)
+    summary = lifecycle.summary(draft.study)
     reason: NoTrialReason | None = None
     if len(rows) < body.most:
-        is_sliced = body.fixed or body.context or _measured_names(study)
+        is_sliced = body.fixed or body.context or _measured_names(draft)
         reason = summary.reason or ("fixed_exhausted" if is_sliced else None)
         if is_over_budget and summary.reason is None:
             reason = "no_plate_left"
-        if rows and _has_plates(study) and reason in (None, "fixed_exhausted"):
+        if rows and _has_plates(draft) and reason in (None, "fixed_exhausted"):
             reason = None if body.is_for_plate else "plate_full"
     return Suggested(
-        trials=[render.trial(row, study) for row in rows],
+        trials=[render.trial(row, draft.definition) for row in rows],
         reason=reason,
         retry_after=RETRY_SECONDS.get(reason) if reason and not rows and summary.state != "complete" else None,
         degraded=is_degraded,

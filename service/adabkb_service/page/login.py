@@ -23,7 +23,7 @@ from adabkb_service.api.admission import (
 )
 from adabkb_service.api.deps import ServiceDep
 from adabkb_service.api.middleware import sender
-from adabkb_service.identity.provider import Provider
+from adabkb_service.api.parts import parts_of
 from adabkb_service.operations.access import sessions
 from adabkb_service.operations.access.sessions import EndedSession
 from adabkb_service.operations.service import Service
@@ -81,16 +81,15 @@ def _end(request: Request, service: Service, token: str) -> EndedSession | None:
 
 
 def _gate(request: Request) -> Gate:
-    gate: Gate = request.app.state.gate
-    return gate
+    return parts_of(request.app).gate
 
 
 async def _logged_out(request: Request, ended: EndedSession | None) -> Response:
     """Delete the cookie, and return the address of the next page: the logout of the provider if the session began
     there, otherwise the login page."""
     root = request.scope.get("root_path", "")
-    target, provider = f"{root}/login", request.app.state.provider
-    if ended is not None and isinstance(provider, Provider):
+    target, provider = f"{root}/login", parts_of(request.app).provider
+    if ended is not None and provider is not None:
         target = await provider.logout_url(ended.id_token, f"{base_url(request)}/login") or target
     response = JSONResponse({"goto": target})
     response.delete_cookie(COOKIE, path=root or "/")

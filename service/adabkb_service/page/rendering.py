@@ -13,10 +13,10 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from adabkb_service.access.caller import ANYBODY
+from adabkb_service.api.parts import parts_of
 from adabkb_service.api.prefix import own_path
 from adabkb_service.operations.words import definition_in_words, events_in_words, wording
-from adabkb_service.operations.words.reasons import OF_EVENTS, REASONS
-from adabkb_service.operations.words.settings_in_words import SETTINGS
+from adabkb_service.operations.words.reasons import REASONS
 from adabkb_service.operations.words.state_in_words import state_in_words
 from adabkb_service.operations.words.values_in_words import figure, shown, size
 from adabkb_service.page.assets import digest
@@ -43,7 +43,7 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
     """Render a template as a response."""
     root = request.scope.get("root_path", "")
     caller = request.scope.get("state", {}).get("caller", ANYBODY)
-    provider = request.app.state.provider
+    provider = parts_of(request.app).provider
     made = _environment().get_template(template)
     here = own_path(request.scope)
     text = made.render(
@@ -78,8 +78,6 @@ def _environment() -> Environment:
         "followed_events": events_in_words.FOLLOWED,
         "sparkline": sparkline,
         "reasons": REASONS,
-        "reasons_of_events": OF_EVENTS,
-        "settings": SETTINGS,
         "state_in_words": state_in_words,
         "wording": wording,
         "definition": definition_in_words,

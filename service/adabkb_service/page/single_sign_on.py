@@ -14,10 +14,10 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from adabkb_service.access.gate import Gate
 from adabkb_service.api.admission import COOKIE, cookie_of, needs_nothing
 from adabkb_service.api.deps import ServiceDep
 from adabkb_service.api.middleware import sender
+from adabkb_service.api.parts import parts_of
 from adabkb_service.api.problem_types import problem_type_of
 from adabkb_service.errors import AdaBKBError, LoginFailed, LoginRefused, Unavailable
 from adabkb_service.identity.claims import identify
@@ -83,13 +83,12 @@ async def _session(request: Request, service: Service, provider: Provider, login
     identity = identify(found.claims, provider.config)
     hours, previous = provider.config.session_hours, cookie_of(request.scope)
     token = await run_sync(sessions.start, service, identity, found.id_token, hours, sender(request.scope), previous)
-    gate: Gate = request.app.state.gate
-    await run_sync(gate.rights_changed)
+    await run_sync(parts_of(request.app).gate.rights_changed)
     return token
 
 
 def _provider(request: Request) -> Provider:
-    provider: Provider | None = request.app.state.provider
+    provider = parts_of(request.app).provider
     if provider is None:
         raise HTTPException(404)
     return provider
@@ -109,8 +108,7 @@ def _begun(request: Request) -> tuple[str, bool]:
 def _note(request: Request, error: AdaBKBError) -> None:
     """Count a login that was refused, for the audit log."""
     if isinstance(error, LoginRefused | LoginFailed):
-        gate: Gate = request.app.state.gate
-        gate.refusals.note(sender(request.scope), error.reason, None)
+        parts_of(request.app).gate.refusals.note(sender(request.scope), error.reason, None)
 
 
 def _refusal(request: Request, error: AdaBKBError, target: str) -> Response:

@@ -42,9 +42,13 @@ def of_trial(connection: Connection, study_id: str, trial: int) -> list[EventRow
     return [event_row(*row) for row in connection.execute(query)]
 
 
-def of_kinds(connection: Connection, study_id: str, kinds: Collection[EventKind], limit: int) -> list[EventRow]:
-    """The last ``limit`` events of these kinds, in order."""
+def of_kinds(
+    connection: Connection, study_id: str, kinds: Collection[EventKind], limit: int, until: int | None = None
+) -> list[EventRow]:
+    """The last ``limit`` events of these kinds, in order; only those up to the seq ``until`` if it is given."""
     query = select(events).where(events.c.study_id == study_id, events.c.kind.in_(kinds))
+    if until is not None:
+        query = query.where(events.c.seq <= until)
     found = connection.execute(query.order_by(events.c.seq.desc()).limit(limit))
     return [event_row(*row) for row in found][::-1]
 
@@ -68,9 +72,11 @@ def has_changed_results(connection: Connection, study_id: str, after: int) -> bo
     return connection.execute(query.limit(1)).first() is not None
 
 
-def has_new_trials(connection: Connection, study_id: str, after: int) -> bool:
-    """Whether an event with a seq above ``after`` created a trial."""
+def has_new_trials(connection: Connection, study_id: str, after: int, until: int | None = None) -> bool:
+    """Whether an event with a seq above ``after``, and up to ``until`` if it is given, created a trial."""
     query = _after(study_id, after).where(events.c.kind.in_(("suggested", "queued"))).with_only_columns(events.c.seq)
+    if until is not None:
+        query = query.where(events.c.seq <= until)
     return connection.execute(query.limit(1)).first() is not None
 
 

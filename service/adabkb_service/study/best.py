@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from sqlalchemy import Connection
 
 from adabkb_service.contract.metrics import Metrics, is_decided, metrics_of, total_violation, violations
-from adabkb_service.contract.stored import definition_of, is_edited
+from adabkb_service.contract.stored import StoredDefinition, is_edited
 from adabkb_service.storage import observations
 from adabkb_service.storage.columns import BestResult
 from adabkb_service.storage.rows import ObservationRow, StudyRow
@@ -16,21 +16,21 @@ Changed = Mapping[int, ObservationRow]
 """New or changed observations of a draft, by number."""
 
 
-def counting(study: StudyRow) -> Callable[[ObservationRow], bool]:
+def counting(study: StudyRow, definition: StoredDefinition) -> Callable[[ObservationRow], bool]:
     """Return a predicate for the observations that count: not excluded, and inside the current space."""
     if not is_edited(study.definition):
         return lambda row: not row.excluded
-    space = definition_of(study.definition).space()
+    space = definition.space()
     return lambda row: not row.excluded and space.present(row.parameters) is not None
 
 
-def best_of(study: StudyRow, rows: Iterable[ObservationRow]) -> ObservationRow | None:
+def best_of(study: StudyRow, definition: StoredDefinition, rows: Iterable[ObservationRow]) -> ObservationRow | None:
     """Return the best of the observations that count and can be compared (``decided``); in a tie, the earliest. None if
     there is none, and in a study with several objectives."""
     if has_several_objectives(study):
         return None
     return max(
-        filter(decided(study), filter(counting(study), rows)),
+        filter(decided(study), filter(counting(study, definition), rows)),
         key=lambda row: (rank(study, row.value, row.metrics), -row.seq),
         default=None,
     )
@@ -42,14 +42,14 @@ def decided(study: StudyRow) -> Callable[[ObservationRow], bool]:
     return lambda row: is_decided(metrics, row.value, row.metrics)
 
 
-def as_best(study: StudyRow, row: ObservationRow | None) -> BestResult | None:
+def as_best(study: StudyRow, definition: StoredDefinition, row: ObservationRow | None) -> BestResult | None:
     """Return an observation as stored in the column ``studies.best``; None without an observation."""
     if row is None:
         return None
     assert row.value is not None, "a result without a value cannot be the best one"
     point = row.parameters
     if is_edited(study.definition):
-        point = definition_of(study.definition).space().present(point) or point
+        point = definition.space().present(point) or point
     best: BestResult = {"parameters": point, "value": row.value, "trial": row.trial}
     if row.metrics is None:
         return best
@@ -75,20 +75,24 @@ def merit(study: StudyRow, value: float | None) -> float:
     return value if study.definition["direction"] == "maximize" else -value
 
 
-def stored_best(connection: Connection, study: StudyRow, changed: Changed) -> ObservationRow | None:
+def stored_best(
+    connection: Connection, study: StudyRow, definition: StoredDefinition, changed: Changed
+) -> ObservationRow | None:
     """Return the best of a draft's observations that count, stored or changed; the first one in a tie. With outcome
     constraints or an edited space, no query can find the best one, so all observations are read."""
     if "outcome_constraints" in study.definition or is_edited(study.definition):
-        return best_of(study, _every(connection, study, changed))
+        return best_of(study, definition, _every(connection, study, changed))
     maximize = study.definition["direction"] == "maximize"
     other = observations.best(connection, study.id, maximize=maximize, but=list(changed))
-    return best_of(study, [*changed.values(), *([] if other is None else [other])])
+    return best_of(study, definition, [*changed.values(), *([] if other is None else [other])])
 
 
-def stored_counting_after(connection: Connection, study: StudyRow, changed: Changed, seq: int) -> int:
+def stored_counting_after(
+    connection: Connection, study: StudyRow, definition: StoredDefinition, changed: Changed, seq: int
+) -> int:
     """Return how many of a draft's observations count and have a number larger than ``seq``."""
     if is_edited(study.definition):
-        return sum(row.seq > seq for row in filter(counting(study), _every(connection, study, changed)))
+        return sum(row.seq > seq for row in filter(counting(study, definition), _every(connection, study, changed)))
     others = observations.counting_after(connection, study.id, seq, but=list(changed))
     return others + sum(row.seq > seq and not row.excluded for row in changed.values())
 

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from adabkb_service.contract.stored import LatestDefinition
 from adabkb_service.storage import studies, trials
 from adabkb_service.storage.rows import StudyRow, TrialRow
 
@@ -19,6 +20,8 @@ class CachedStudy:
     next_expiry: datetime | None
     """A lower bound: no lease ends before this time. None if there is no lease."""
     trials: dict[int, TrialRow] = field(default_factory=dict)
+    definition: LatestDefinition = field(default_factory=LatestDefinition, compare=False)
+    """Its parsed definition."""
 
 
 def read_study(connection: Connection, study_id: str) -> CachedStudy:

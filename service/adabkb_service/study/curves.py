@@ -8,7 +8,7 @@ from typing import Any
 
 from adabkb_service.contract.context import context_of, measured_of
 from adabkb_service.contract.metrics import metrics_of, total_violation
-from adabkb_service.contract.stored import definition_of, is_edited
+from adabkb_service.contract.stored import is_edited
 from adabkb_service.engine.early_stopping import extrapolated
 from adabkb_service.storage import reports
 from adabkb_service.storage.columns import Estimate
@@ -60,7 +60,7 @@ def competitors(draft: Draft, mark: int, trial: TrialRow, values: Mapping[int, f
         trial: the trial.
         values: as ``comparable`` returns them.
     """
-    definition = definition_of(draft.study.definition)
+    definition = draft.definition
     measured = measured_of(definition.parameters)
     names = [name for name in context_of(definition.parameters) if name not in measured]
     if not names and definition.plates is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
 
 from adabkb_service.inference.pool import Inference
 from adabkb_service.storage.database import Database
@@ -14,37 +14,20 @@ from adabkb_service.telemetry.traces import Traces
 from adabkb_service.timeouts import Timeouts
 
 
-class Dependencies(Protocol):
+@dataclass(frozen=True)
+class Dependencies:
     """The services."""
 
-    @property
-    def database(self) -> Database:
-        """The database of the studies."""
-
-    @property
-    def clock(self) -> Clock:
-        """The clock of the process."""
-
-    @property
-    def inference(self) -> Inference:
-        """The models."""
-
-    @property
-    def timeouts(self) -> Timeouts:
-        """How long requests may wait."""
-
-    @property
-    def metrics(self) -> Metrics:
-        """The server's metrics."""
-
-    @property
-    def traces(self) -> Traces | None:
-        """The server's traces; None if tracing is off."""
-
-    @property
-    def scheduler(self) -> Scheduler:
-        """Schedules the studies that have work to do."""
-
-    @property
-    def changes(self) -> Changes:
-        """Wakes the requests that wait for a change of a study."""
+    database: Database
+    clock: Clock
+    inference: Inference
+    """Runs the models."""
+    timeouts: Timeouts
+    """How long requests may wait."""
+    metrics: Metrics
+    traces: Traces | None
+    """None if tracing is off."""
+    scheduler: Scheduler
+    """Schedules the studies that have work to do."""
+    changes: Changes
+    """Wakes the requests that wait for a change of a study."""

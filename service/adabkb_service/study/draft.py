@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from sqlalchemy import Connection
 
-from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.stored import StoredDefinition
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import Contention
@@ -86,8 +86,9 @@ class Draft:
         self._trials: dict[int, TrialRow] = {}
         self._observations: dict[int, ObservationRow] = {}
         self._keys: list[KeyRow] = []
-        self._space: tuple[dict[str, Any], Space] | None = None
-        """A definition and the space parsed from it."""
+        self._definition = before.definition
+        self._space: tuple[StoredDefinition, Space] | None = None
+        """A definition and its space."""
         self._open = ExitStack()
         self._connection: Connection | None = None
         if not catalogues.are_kept(self.study.definition):
@@ -107,10 +108,16 @@ class Draft:
         self._open.close()
 
     @property
+    def definition(self) -> StoredDefinition:
+        """The study's current definition; an edit changes it."""
+        return self._definition.of(self.study.definition)
+
+    @property
     def space(self) -> Space:
         """The study's current search space; an edit changes it."""
-        if self._space is None or self._space[0] is not self.study.definition:
-            self._space = self.study.definition, definition_of(self.study.definition).space()
+        definition = self.definition
+        if self._space is None or self._space[0] is not definition:
+            self._space = definition, definition.space()
         return self._space[1]
 
     @property
@@ -334,11 +341,11 @@ class Draft:
 
     def best_observation(self) -> ObservationRow | None:
         """As in ``transitions.Rows``."""
-        return best.stored_best(self.connection, self.study, self._observations)
+        return best.stored_best(self.connection, self.study, self.definition, self._observations)
 
     def counting_after(self, seq: int) -> int:
         """As in ``transitions.Rows``."""
-        return best.stored_counting_after(self.connection, self.study, self._observations, seq)
+        return best.stored_counting_after(self.connection, self.study, self.definition, self._observations, seq)
 
     def commit(self) -> CachedStudy:
         """Write everything in one transaction and return the study as written.
@@ -355,7 +362,7 @@ class Draft:
         if len(cached_trials) > MAX_CACHED_TRIALS:
             cached_trials = self._trials
         unfinished = {number: row for number, row in cached_trials.items() if row.finished_at is None}
-        return CachedStudy(study, self.next_expiry, unfinished)
+        return CachedStudy(study, self.next_expiry, unfinished, self._definition)
 
     def _changed_columns(self) -> dict[str, Any]:
         before, after = as_values(self._before.study), as_values(self.study)

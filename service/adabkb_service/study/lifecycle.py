@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.answers import Reason, StudySummary
 from adabkb_service.contract.budget import cost_budget_of
-from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.ending import is_converged, reason_to_end
 from adabkb_service.storage.rows import StudyRow, StudyState
 from adabkb_service.study import render
@@ -125,6 +125,6 @@ def full_views(studies: Iterable[StudyRow]) -> Iterator[tuple[StudyRow, views.St
             logger.exception("study %s: its row cannot be read; run adabkb data doctor to examine it", study.id)
 
 
-def full_view(study: StudyRow) -> views.Study:
-    """Return the full view of a study."""
-    return render.study(study, definition_of(study.definition), summary(study))
+def full_view(study: StudyRow, definition: StoredDefinition | None = None) -> views.Study:
+    """Return the full view of a study; ``definition`` is its parsed definition, if the caller has it."""
+    return render.study(study, definition or definition_of(study.definition), summary(study))

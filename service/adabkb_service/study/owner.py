@@ -77,7 +77,6 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
-from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import (
     AdaBKBError,
     Busy,
@@ -446,11 +445,11 @@ class Owner:
         open plate, or begin a new one."""
         study, within = draft.study, self._last_demand.within
         count = min(self._last_demand.count, lifecycle.room_for_points(study))
-        if definition_of(study.definition).plates is None:
+        if draft.definition.plates is None:
             return PointDemand(count, within)
         plate = plates.fitting_plate(study, draft.space, within.fixed or {})
-        room = plates.room_on(study, plate) or 0
-        return PointDemand(min(count, room), plates.restriction(study, within.fixed, plate))
+        room = plates.room_on(draft, plate) or 0
+        return PointDemand(min(count, room), plates.restriction(draft, within.fixed, plate))
 
     def _park(self, requests: list[PendingRequest]) -> None:
         """Keep requests for the next batch, and schedule it for the earliest of their deadlines. The model's next reply

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from adabkb_service.contract.plates import Plates
-from adabkb_service.contract.stored import definition_of
 from adabkb_service.engine.feasibility import has_points
 from adabkb_service.engine.plates import OpenPlate, differing_names
 from adabkb_service.engine.slices import Slice
@@ -52,40 +51,40 @@ def closes(study: StudyRow, space: Space) -> bool:
     return bool(space.problems(shared, partial=True) or space.withdrawn(shared)) or not has_points(Slice(space, shared))
 
 
-def restriction(study: StudyRow, fixed: dict[str, Any] | None, plate: OpenPlate | None) -> Restriction:
+def restriction(draft: Draft, fixed: dict[str, Any] | None, plate: OpenPlate | None) -> Restriction:
     """Return the restriction on new points, given the values that a request fixes and the plate that the points
     continue."""
-    plates = definition_of(study.definition).plates
+    plates = draft.definition.plates
     if plates is None:
         return Restriction(fixed)
     return Restriction(fixed, tuple(plates.shared), None if plate is None else plate.values)
 
 
-def room_on(study: StudyRow, plate: OpenPlate | None) -> int | None:
+def room_on(draft: Draft, plate: OpenPlate | None) -> int | None:
     """Return the number of trials for which a plate has room; None in a study without plates. If ``plate`` is None, it
     is the room of a new plate: 0 if the budget allows no further plate."""
-    plates = definition_of(study.definition).plates
+    plates = draft.definition.plates
     if plates is None:
         return None
     if plate is None:
-        return plates.size if can_begin(study) else 0
+        return plates.size if can_begin(draft.study) else 0
     return plate.room
 
 
-def number_for(study: StudyRow, parameters: Mapping[str, Any], *, is_new: bool) -> int | None:
+def number_for(draft: Draft, parameters: Mapping[str, Any], *, is_new: bool) -> int | None:
     """Return the number of the plate of the next trial; None in a study without plates.
 
     Args:
-        study: the row of the study.
+        draft: the draft of the study.
         parameters: the parameters of the trial.
         is_new: whether the trial begins a plate even if it would fit the open one.
     """
-    if definition_of(study.definition).plates is None:
+    if draft.definition.plates is None:
         return None
-    plate = open_plate(study)
+    plate = open_plate(draft.study)
     if plate is not None and not is_new and plate.takes(parameters):
         return plate.number
-    last = study.plate
+    last = draft.study.plate
     return 1 if last is None else max(last["number"], last.get("named", 0)) + 1
 
 
@@ -101,7 +100,7 @@ def check_result(draft: Draft, parameters: Mapping[str, Any], plate: int) -> Non
         Invalid: the study has no plates, or the plate has other values of the shared parameters. A measured value
             between two steps counts as the nearest step.
     """
-    shared = _plates(draft.study).shared
+    shared = _plates(draft).shared
     known = draft.point_on_plate(plate) if shared else None
     if known is not None:
         nearest = draft.space.nearest(known)
@@ -111,12 +110,12 @@ def check_result(draft: Draft, parameters: Mapping[str, Any], plate: int) -> Non
 
 
 def check_trials(
-    study: StudyRow, parameters: Mapping[str, Any], which: Literal["open", "new"], pointer: str, count: int = 1
+    draft: Draft, parameters: Mapping[str, Any], which: Literal["open", "new"], pointer: str, count: int = 1
 ) -> None:
     """Check that trials at a point that a user chose can be on the plate that a request asks for.
 
     Args:
-        study: the row of the study.
+        draft: the draft of the study.
         parameters: the point, in stored form.
         which: "open" for the last plate, if it has room, and otherwise a new one; "new" for a new plate.
         pointer: JSON pointer to the point, or to its trial, in the request.
@@ -125,8 +124,8 @@ def check_trials(
     Raises:
         Invalid: the study has no plates, or the plate has other values of the shared parameters or too little room.
     """
-    size = _plates(study).size
-    plate = None if which == "new" else open_plate(study)
+    size = _plates(draft).size
+    plate = None if which == "new" else open_plate(draft.study)
     if plate is not None:
         differing = differing_names(parameters, plate.values)
         _refuse(differing, parameters, plate.values, plate.number, pointer, 'give that value, or plate "new"')
@@ -138,12 +137,12 @@ def check_trials(
 
 def has_place_for(draft: Draft, withdrawn: TrialRow) -> bool:
     """Return whether the plate of a withdrawn trial still has a place for it; True for a trial without a plate."""
-    plates = definition_of(draft.study.definition).plates
+    plates = draft.definition.plates
     return plates is None or withdrawn.plate is None or draft.trials_on_plate(withdrawn.plate) < plates.size
 
 
-def _plates(study: StudyRow) -> Plates:
-    plates = definition_of(study.definition).plates
+def _plates(draft: Draft) -> Plates:
+    plates = draft.definition.plates
     if plates is None:
         raise Invalid([FieldError("/plate", NO_PLATES, "no_plates")])
     return plates

@@ -32,9 +32,9 @@ from adabkb_service.inference.proposals import Expected, Recommended
 from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow, event_row
 
 
-def trial(row: TrialRow, study: StudyRow) -> Trial:
+def trial(row: TrialRow, definition: StoredDefinition) -> Trial:
     """Return the view of a trial of a study."""
-    measured = measured_of(definition_of(study.definition).parameters)
+    measured = measured_of(definition.parameters)
     to_measure = {name: value for name, value in row.parameters.items() if name in measured}
     cell = None if row.cell is None else CellRef(key=row.cell, depth=row.cell.count("."))
     return Trial(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from adabkb_service.contract import attributes
-from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.stored import LatestDefinition, StoredDefinition
 from adabkb_service.contract.transfer import snapshots_of
 from adabkb_service.errors import ObservationNotFound, TrialNotFound
 from adabkb_service.storage.rows import FINISHED, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow, created_row
@@ -30,6 +30,12 @@ class ReplayState:
     """("trial" or "observation", number) -> the study's definition when this row was added."""
     contradictions: list[str] = field(default_factory=list)
     """Contradictions between an event and earlier events, as sentences."""
+    _definition: LatestDefinition = field(default_factory=LatestDefinition, init=False, repr=False, compare=False)
+
+    @property
+    def definition(self) -> StoredDefinition:
+        """As in ``Rows``."""
+        return self._definition.of(self.study.definition)
 
     def trial(self, number: int) -> TrialRow:
         """As in ``Rows``."""
@@ -67,7 +73,7 @@ class ReplayState:
 
     def best_observation(self) -> ObservationRow | None:
         """As in ``Rows``."""
-        return best_of(self.study, self.observations.values())
+        return best_of(self.study, self.definition, self.observations.values())
 
     def counting_after(self, seq: int) -> int:
         """As in ``Rows``."""
@@ -75,12 +81,13 @@ class ReplayState:
 
     def counting(self) -> list[ObservationRow]:
         """Return the observations that count, in order."""
-        return list(filter(counting(self.study), (row for _, row in sorted(self.observations.items()))))
+        counts = counting(self.study, self.definition)
+        return [row for _, row in sorted(self.observations.items()) if counts(row)]
 
     def awaited(self) -> tuple[list[int], list[int]]:
         """Return the numbers of the trials that are inside the current space and have neither a result nor an estimate:
         first those that have not failed (also withdrawn ones), then the failed ones."""
-        space = definition_of(self.study.definition).space()
+        space = self.definition.space()
         with_result = {row.trial for row in self.observations.values()}
         with_result |= {trial.number for trial in self.trials.values() if trial.estimate is not None}
         unknown = [trial for trial in self.trials.values() if trial.number not in with_result]
@@ -125,7 +132,7 @@ def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
             yield f"event {event.seq} adds trial {event.trial} to a budget of {_budget(study)}"
     if not isinstance(payload.get("user", ""), str):
         yield f"event {event.seq} ({event.kind}) has a user that is not a text"
-    yield from _plate_problem(study, event)
+    yield from _plate_problem(state, event)
     if event.kind == "observed" and payload.get("observation") != study.observations + 1:
         count = study.observations
         yield f"event {event.seq} adds observation {payload.get('observation')} to a study with {count} observations"
@@ -146,8 +153,9 @@ def _contradictions(state: ReplayState, event: EventRow) -> Iterator[str]:
         yield f"event {event.seq} retries trial {trial.number}, which was {trial.state}"
 
 
-def _plate_problem(study: StudyRow, event: EventRow) -> Iterator[str]:
-    if event.payload.get("plate") is not None and definition_of(study.definition).plates is None:
+def _plate_problem(state: ReplayState, event: EventRow) -> Iterator[str]:
+    study = state.study
+    if event.payload.get("plate") is not None and state.definition.plates is None:
         yield f"event {event.seq} ({event.kind}) names a plate, but the study has none"
     elif event.kind in ("suggested", "queued") and event.payload.get("plate") is not None:
         is_new = study.plate is None or study.plate["number"] != event.payload["plate"]

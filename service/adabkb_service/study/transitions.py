@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, TypedDict, cast, get_args
 
 from adabkb_service.contract.attributes import merged
 from adabkb_service.contract.cost import cost_of
-from adabkb_service.contract.stored import definition_of, edited, first_stored, with_display_changes
+from adabkb_service.contract.stored import StoredDefinition, definition_of, edited, first_stored, with_display_changes
 from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.engine.early_stopping import extended
 from adabkb_service.storage import event_payloads as payloads
@@ -28,6 +28,10 @@ class Rows(Protocol):
     """Read and replace the rows of one study."""
 
     study: StudyRow
+
+    @property
+    def definition(self) -> StoredDefinition:
+        """The study's current definition."""
 
     def trial(self, number: int) -> TrialRow:
         """Return a trial.
@@ -219,34 +223,34 @@ def _suggested(rows: Rows, event: EventOf[EventKind, payloads.Suggested]) -> Col
         attempt=1,
         started_at=event.created_at,
         plate=payload.get("plate"),
-    ) | _on_plate(rows.study, payload)
+    ) | _on_plate(rows, payload)
 
 
-def _on_plate(study: StudyRow, payload: payloads.Suggested | payloads.Queued) -> Columns:
+def _on_plate(rows: Rows, payload: payloads.Suggested | payloads.Queued) -> Columns:
     """Return the column ``plate``, updated for a trial on the plate; empty in a study without plates."""
-    number, plates = payload.get("plate"), definition_of(study.definition).plates
+    number, plates = payload.get("plate"), rows.definition.plates
     if number is None or plates is None:
         return {}
-    before = study.plate or NO_PLATE
+    before = rows.study.plate or NO_PLATE
     is_new = before["number"] != number
     trials, begun = (1 if is_new else before["trials"] + 1), before.get("begun", 0) + is_new
     shared = {name: payload["parameters"][name] for name in plates.shared}
     return {"plate": {**before, "number": number, "trials": trials, "shared": shared, "begun": begun}}
 
 
-def _with_named_plate(study: StudyRow, payload: payloads.Observed) -> Columns:
+def _with_named_plate(rows: Rows, payload: payloads.Observed) -> Columns:
     """Return the column ``plate``, updated for a result that names a plate: later plates get larger numbers."""
     number = payload.get("plate")
-    if number is None or definition_of(study.definition).plates is None:
+    if number is None or rows.definition.plates is None:
         return {}
-    before = study.plate or NO_PLATE
+    before = rows.study.plate or NO_PLATE
     return {"plate": {**before, "named": max(number, before.get("named", 0))}}
 
 
 def _queued(rows: Rows, event: EventOf[EventKind, payloads.Queued]) -> Columns:
     payload = event.payload
     origin = "own" if payload.get("origin") == "own" else "queued"
-    return _add_trial(rows, event, origin=origin, plate=payload.get("plate")) | _on_plate(rows.study, payload)
+    return _add_trial(rows, event, origin=origin, plate=payload.get("plate")) | _on_plate(rows, payload)
 
 
 def _leased(rows: Rows, event: EventOf[EventKind, payloads.Leased]) -> Columns:
@@ -302,7 +306,7 @@ def _retried(rows: Rows, event: EventOf[EventKind, payloads.Retried]) -> Columns
 
 
 def _reported(rows: Rows, event: EventOf[EventKind, payloads.Reported]) -> Columns:
-    trial, attempt, definition = _trial(rows, event), event.payload["attempt"], definition_of(rows.study.definition)
+    trial, attempt, definition = _trial(rows, event), event.payload["attempt"], rows.definition
     rule, curve = definition.stopping_rule, trial.curve
     sign, min_gain = definition.sign_of_reports, 0.0 if rule is None else rule.min_gain
     for step, value in event.payload["reports"]:
@@ -358,7 +362,7 @@ def _observed(rows: Rows, event: EventOf[EventKind, payloads.Observed]) -> Colum
     rows.put_observation(row)
     spent = study.cost_spent + cost_of(study.definition, row.metrics)
     changed: Columns = {"observations": study.observations + 1, "cost_spent": spent}
-    changed |= _with_observation(study, row) | _with_named_plate(study, payload)
+    changed |= _with_observation(rows, row) | _with_named_plate(rows, payload)
     if event.trial is None:
         return changed
     trial = _trial(rows, event)
@@ -438,17 +442,18 @@ def _change_trial(rows: Rows, trial: TrialRow, **values: Any) -> Columns:
     return counts
 
 
-def _with_observation(study: StudyRow, row: ObservationRow) -> Columns:
+def _with_observation(rows: Rows, row: ObservationRow) -> Columns:
     """Return the study's columns that a new observation changes; none if it does not count or there are several
     objectives."""
-    if has_several_objectives(study) or not counting(study)(row):
+    study = rows.study
+    if has_several_objectives(study) or not counting(study, rows.definition)(row):
         return {}
     best = study.best
     changed: Columns = {} if best is None else {"results_since_best": study.results_since_best + 1}
     if not decided(study)(row):
         return changed
     if best is None or rank(study, row.value, row.metrics) > rank(study, best["value"], best.get("metrics")):
-        changed |= {"best": as_best(study, row), "results_since_best": 0}
+        changed |= {"best": as_best(study, rows.definition, row), "results_since_best": 0}
     return changed
 
 
@@ -458,4 +463,4 @@ def _best_columns(rows: Rows) -> Columns:
         return {}
     best = rows.best_observation()
     since = 0 if best is None else rows.counting_after(best.seq)
-    return {"best": as_best(rows.study, best), "results_since_best": since}
+    return {"best": as_best(rows.study, rows.definition, best), "results_since_best": since}

@@ -21,6 +21,7 @@ from typing import Any, Literal
 from sqlalchemy import Engine, PoolProxiedConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from adabkb_service.api.parts import parts_of
 from adabkb_service.inference.fork_server import PRELOADED
 from tests.acceptance.crash.server import Answer, Call, Operation, application, running
 
@@ -120,7 +121,7 @@ def _share_forkserver() -> None:
 
 async def _perform(database_url: str, operation: Operation, reach: Callable[[Point], None]) -> Survival:
     app = application(database_url)
-    commits = _Commits(app.state.service.database.engine, reach)
+    commits = _Commits(parts_of(app).service.database.engine, reach)
     async with running(app, _door(app, reach)) as server:
         return Survival(await server.perform(operation, KEY), commits.count)
 

@@ -13,6 +13,7 @@ from anyio.to_thread import run_sync
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
+from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
 from adabkb_service.operations.service import Service
 from adabkb_service.settings import Settings
@@ -88,7 +89,7 @@ async def running(app: FastAPI, door: ASGIApp | None = None) -> AsyncIterator[Se
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
     ):
-        yield Server(app.state.service, client)
+        yield Server(parts_of(app).service, client)
 
 
 async def perform_all(database_url: str, operations: Iterable[Operation], key: str | None = None) -> list[Answer]:

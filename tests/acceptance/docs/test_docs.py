@@ -8,17 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.docs import generated, palettes
+from tools.docs import sections
+from tools.pictures import palettes
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("docs", "examples", "tests", ".github", "changelog.d")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
 
 
-@pytest.mark.parametrize("section", sorted(generated.SECTIONS))
+@pytest.mark.parametrize("section", sorted(sections.SECTIONS))
 def test_generated_sections_are_up_to_date(section: str) -> None:
-    """``python -m tests.acceptance.docs.generated`` updates them."""
-    assert generated.written(section) == generated.SECTIONS[section][1]()
+    """``python -m tools.docs`` updates them."""
+    assert sections.written(section) == sections.SECTIONS[section][1]()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -46,7 +47,7 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("picture", palettes.PICTURES, ids=lambda picture: picture.name)
 def test_pictures_have_a_color_palette(picture: Path) -> None:
-    """``python -m tests.acceptance.docs.palettes`` converts them, which makes the wheel smaller."""
+    """``python -m tools.pictures.palettes`` converts them, which makes the wheel smaller."""
     assert palettes.has_palette(picture)
 
 
@@ -69,7 +70,7 @@ def test_folder_tree_in_contributing_matches_the_repository() -> None:
 
 
 def test_every_command_has_a_description() -> None:
-    assert "--help  Show this" in generated.command_line()
-    for name, text in generated.helps():
+    assert "--help  Show this" in sections.command_line()
+    for name, text in sections.helps():
         described = text.split("\n\n")[1]
         assert described.strip().endswith("."), f"{name} has no description"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 TESTS = Path(__file__).parents[2]
-OURS = ("adabkb_", "benchmarks", "examples", "tests")
+OURS = ("adabkb_", "benchmarks", "examples", "tests", "tools")
 ELSEWHERE = "unit"
 """Folder whose tests may change constants (names in capitals) of an algorithm. These have no setting, since all servers
 must decide alike."""

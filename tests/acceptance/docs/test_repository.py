@@ -45,8 +45,19 @@ SCHEMAS = {
 EXAMPLE = ROOT / "examples/kubernetes"
 NAME_THE_VERSION = ("client/adabkb_client/_version.py", "service/adabkb_service/api/examples.json")
 NAME_THE_RELEASE = ("CITATION.cff", "docker-compose.yml", "docs/administration.md", "deploy", "examples/kubernetes")
-FOLDERS = ("benchmarks", "client", "deploy", "docs", "examples", "integrations", "migrations", "service", "tests")
-PATH = re.compile(rf"(?<![\w./-])(?:(?:{'|'.join(FOLDERS)}|\.ci|\.github)/[\w./-]*\w|[A-Z_]+\.(?:md|cff))(?![\w*])")
+FOLDERS = (
+    "benchmarks",
+    "client",
+    "deploy",
+    "docs",
+    "examples",
+    "integrations",
+    "migrations",
+    "service",
+    "tests",
+    "tools",
+)
+PATH = re.compile(rf"(?<![\w./$-])(?:(?:{'|'.join(FOLDERS)}|\.ci|\.github)/[\w./-]*\w|[A-Z_]+\.(?:md|cff))(?![\w*])")
 
 
 def citation() -> dict[str, Any]:
@@ -73,7 +84,7 @@ def test_paths_and_commands_in_guides_exist(guide: Path) -> None:
     assert named <= targets
     for path in PATH.findall(text):
         assert (ROOT / path).exists() or (guide.parent / path).exists(), f"{guide.name} names {path}"
-    for module in re.findall(r"-m ((?:tests|benchmarks)[.\w]+)", text):
+    for module in re.findall(r"-m ((?:tests|tools|benchmarks)[.\w]+)", text):
         path = ROOT / module.replace(".", "/")
         assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), f"{guide.name} runs {module}"
 

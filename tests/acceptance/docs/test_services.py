@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
-from tests.acceptance.docs import services
+from tools.docs import services
 
 COMPARISON = services.load()
 CELLS = [cell for questions in COMPARISON.groups.values() for cells in questions.values() for cell in cells]

@@ -12,10 +12,10 @@ import pytest
 
 from adabkb_service.api.problem_types import all_problem_types
 from adabkb_service.settings import table
-from tests.acceptance.docs import generated
-from tests.acceptance.docs.tables import tables
 from tests.acceptance.docs.test_docs import PAGES, ROOT
-from tests.openapi import document
+from tools.docs import sections
+from tools.docs.tables import tables
+from tools.openapi import document
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -32,7 +32,7 @@ def test_table_rows_are_complete(page: Path) -> None:
 
 def rows(section: str) -> dict[str, list[str]]:
     """The rows of a generated section with one table, by the first cell with code."""
-    [[_, _, *found]] = tables(generated.written(section))
+    [[_, _, *found]] = tables(sections.written(section))
     return {next(cell for cell in row if cell.startswith("`")).strip("`"): row for row in found}
 
 
@@ -72,8 +72,8 @@ def test_every_call_is_described_in_whole_sentences() -> None:
 
 def test_reference_has_every_field_and_parameter_with_its_full_description() -> None:
     described = document()
-    sections = re.split(r"^### ", generated.written("http-reference"), flags=re.MULTILINE)[1:]
-    by_title = {section.partition("\n")[0]: section for section in sections}
+    parts = re.split(r"^### ", sections.written("http-reference"), flags=re.MULTILINE)[1:]
+    by_title = {section.partition("\n")[0]: section for section in parts}
     for name, schema in described["components"]["schemas"].items():
         if "properties" in schema:
             assert_lists(by_title[name], schema["properties"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adabkb_client import Client
-from tests.acceptance.examples.test_examples import finish, start
+from tests.acceptance.examples.programs import finish, start
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "examples" / "coming_from"

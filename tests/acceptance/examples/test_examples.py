@@ -6,7 +6,6 @@ import re
 import runpy
 import shutil
 import signal
-import subprocess
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -21,29 +20,11 @@ import pytest
 from nbclient import NotebookClient
 
 from adabkb_client import Client, Float
+from tests.acceptance.examples.programs import finish, start
 from tests.servers import server_on
 from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 ROOT = Path(__file__).parents[3]
-
-
-def start(*arguments: str, stdin: int = subprocess.DEVNULL, **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-u", *arguments],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def finish(program: subprocess.Popen[str]) -> str:
-    with program:
-        output, errors = program.communicate(timeout=2 * TIMEOUT_SECONDS)
-    assert program.returncode == 0, errors
-    return output
 
 
 def printed(script: str, *arguments: str, **environment: str) -> str:

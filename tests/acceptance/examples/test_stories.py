@@ -17,7 +17,7 @@ from adabkb_client import Client
 from examples.stories import coating, network
 from tests.acceptance.docs import blocks
 from tests.acceptance.examples.killed import killed_once
-from tests.acceptance.examples.test_examples import finish, start
+from tests.acceptance.examples.programs import finish, start
 from tests.acceptance.examples.test_recipes import PATH, ended, task
 from tests.waiting import wait_for
 

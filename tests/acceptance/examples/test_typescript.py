@@ -15,7 +15,7 @@ import pytest
 
 from adabkb_client import Client
 from tests.integration.api.test_openapi import DOCUMENT
-from tests.packages import NODE
+from tools.npm import NODE
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "typescript"
 FILES = ("package.json", "package-lock.json", "study.ts")

@@ -11,8 +11,8 @@ from ctypes.util import find_library
 from pathlib import Path
 from typing import Any
 
-from tests.packages import NODE, alone, folder_of
-from tests.packages import packages as installed
+from tools.npm import NODE, alone, folder_of
+from tools.npm import packages as installed
 
 HERE = Path(__file__).parent
 FOLDER = folder_of("browser")

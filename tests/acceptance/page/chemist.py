@@ -9,9 +9,9 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 from examples.stories.reaction import DATA, VALUES, measured_yield
-from tests.acceptance.docs import palettes
+from tests.acceptance.page.filling import add_parameter
 from tests.acceptance.page.tabs import drawn
-from tests.acceptance.page.test_exclusions import add_parameter
+from tools.pictures import palettes
 
 STUDY = "arylation"
 UNITS = {"concentration": "M", "temperature": "°C"}

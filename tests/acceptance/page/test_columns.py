@@ -11,7 +11,7 @@ import pytest
 
 from adabkb_client._importing import rows
 from adabkb_service import page
-from tests.packages import NODE
+from tools.npm import NODE
 
 ASSETS = Path(page.__file__).parent / "assets"
 STUDY = {

@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from adabkb_service.operations.words.digits import difference
+from tests.acceptance.page.filling import add_parameter
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import PHONE, REFUSALS, accessible, drawn, tab
-from tests.acceptance.page.test_exclusions import add_parameter
 
 pytestmark = pytest.mark.long
 

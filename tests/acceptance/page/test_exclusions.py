@@ -6,27 +6,11 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.acceptance.page.filling import add_parameter
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import REFUSALS, accessible, tab
 
 pytestmark = pytest.mark.long
-
-
-def add_parameter(page: Page, number: int, name: str, kind: str, *values: str) -> None:
-    if number > 1:
-        page.get_by_role("button", name="Add a parameter").click()
-    row = page.get_by_role("group", name=f"Parameter {number}", exact=True)
-    row.get_by_label("Name").fill(name)
-    row.get_by_label("Kind").select_option(kind)
-    if kind in ("float", "int"):
-        row.get_by_label("From").fill(values[0])
-        row.get_by_label("to", exact=True).fill(values[1])
-    elif values:
-        for place in range(3, len(values) + 1):
-            row.get_by_role("button", name="Add a value").click()
-            expect(row.get_by_label(f"Value {place}", exact=True)).to_be_focused()
-        for place, value in enumerate(values, start=1):
-            row.get_by_label(f"Value {place}", exact=True).fill(value)
 
 
 def coupling(page: Page, name: str) -> None:

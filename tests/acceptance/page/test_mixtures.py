@@ -6,9 +6,9 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.acceptance.page.filling import add_parameter
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import REFUSALS, accessible, drawn, tab
-from tests.acceptance.page.test_exclusions import add_parameter
 
 pytestmark = pytest.mark.long
 

@@ -24,9 +24,9 @@ from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.inference.questions import _usual_decimals
 from adabkb_service.operations.words import digits, wording
 from adabkb_service.operations.words.columns_in_words import parameter_values, rounded
-from adabkb_service.operations.words.values_in_words import as_typed, figure, shown
+from adabkb_service.operations.words.values_in_words import as_typed, figure, fixed, shown
 from adabkb_service.operations.words.wording import duration, elapsed
-from tests.packages import NODE
+from tools.npm import NODE
 
 WORDS = (Path(page.__file__).parent / "assets" / "words.js").as_uri()
 FIGURES = [
@@ -45,12 +45,23 @@ FIGURES = [
     (0.00012345, 3, "0.000123"),
     (-15_000_000.0, 5, "\N{MINUS SIGN}1.5×10⁷"),
     (3e20, 5, "3×10²⁰"),
+    (0.125, 2, "0.13"),
+    (80.25, 3, "80.3"),
+    (80.35, 3, "80.4"),
+    (1.005, 3, "1.01"),
+    (-2.5, 1, "\N{MINUS SIGN}3"),
+    (99.95, 3, "100"),
+    (1.25e-7, 2, "1.3×10⁻⁷"),
+    (2500001.0, 1, "3×10⁶"),
 ]
 DIFFERENCES = [
     (0.0, "0"),
     (0.5, "0.50"),
     (1.234, "1.2"),
     (18.2, "18"),
+    (-2.25, "\N{MINUS SIGN}2.3"),
+    (125.0, "130"),
+    (-125.0, "\N{MINUS SIGN}130"),
     (1234.0, "1\N{NARROW NO-BREAK SPACE}200"),
     (0.000123, "0.00012"),
     (2.345e-8, "2.35×10⁻⁸"),
@@ -116,6 +127,11 @@ MEASURED: list[tuple[float | None, Words, str]] = [
     (82.456789, {}, "82.457"),
     (82.456789, PERCENT, "82.457\N{NO-BREAK SPACE}%"),
     (-82.45, BOUNDED, "\N{MINUS SIGN}82.5\N{NO-BREAK SPACE}%"),
+    (80.25, BOUNDED, "80.3\N{NO-BREAK SPACE}%"),
+    (80.35, BOUNDED, "80.4\N{NO-BREAK SPACE}%"),
+    (-0.25, BOUNDED, "\N{MINUS SIGN}0.3\N{NO-BREAK SPACE}%"),
+    (2.5, {"digits": 0}, "3"),
+    (0.04, BOUNDED, "0.0\N{NO-BREAK SPACE}%"),
     (1e-9, {"unit": "mol"}, "1×10⁻⁹\N{NO-BREAK SPACE}mol"),
     (45.0, {"unit": "°", "digits": 0}, "45°"),
 ]
@@ -310,3 +326,21 @@ def test_the_scripts_write_numbers_so() -> None:
     command = [str(NODE), "--input-type=module", "-e", program, json.dumps(CASES)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8")
     assert json.loads(done.stdout) == {name: [case[-1] for case in each] for name, each in CASES.items()}
+
+
+def test_both_round_halves_of_written_numbers_away_from_zero() -> None:
+    """As people do. Neither rounds to an even digit, nor the binary number."""
+    written = [f"{sign}{whole}.{decimals}5" for sign in ("", "-") for whole in (0, 7, 80) for decimals in range(100)]
+    expected = [
+        str(Decimal(each).quantize(Decimal((0, (1,), -len(each.split(".")[1]) + 1)), "ROUND_HALF_UP"))
+        for each in written
+    ]
+    values = [(float(each), len(each.split(".")[1]) - 1) for each in written]
+    program = f"""
+    const {{ exact }} = await import({json.dumps(WORDS)});
+    console.log(JSON.stringify(JSON.parse(process.argv[1]).map(([value, places]) => exact(value, places))));
+    """
+    command = [str(NODE), "--input-type=module", "-e", program, json.dumps(values)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8")
+    assert [as_typed(text) for text in json.loads(done.stdout)] == expected
+    assert [as_typed(fixed(value, places)) for value, places in values] == expected

@@ -172,6 +172,7 @@ def test_the_keyboard_is_enough(browser: Browser, site: str) -> None:
         expect(button).to_be_focused()
 
 
+@pytest.mark.usefixtures("site")
 def test_a_page_outlives_its_server(browser: Browser, database: str) -> None:
     """It says that the server is down, keeps its content, and continues once the server is back."""
     settings = Settings(database=database, model_processes=0)

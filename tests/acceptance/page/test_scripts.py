@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from adabkb_service.operations.words.events_in_words import FOLLOWED
-from tests.acceptance.page.scripts import ASSETS, ROOT, SETTINGS, faults
+from tools.page_scripts import ASSETS, ROOT, SETTINGS, faults
 
 FAULTS = [
     ("one.js", "export const one  = 1;\n", "format"),
@@ -29,7 +27,7 @@ FAULTS = [
 
 @pytest.mark.long
 def test_each_fault_is_found_in_its_file(tmp_path: Path) -> None:
-    (tmp_path / "tests" / "acceptance" / "page").mkdir(parents=True)
+    (tmp_path / "tools").mkdir()
     for name in SETTINGS:
         shutil.copy(ROOT / name, tmp_path / name)
     shutil.copytree(ROOT / ASSETS.parent, tmp_path / ASSETS.parent)
@@ -41,9 +39,3 @@ def test_each_fault_is_found_in_its_file(tmp_path: Path) -> None:
     known = {name for name, _, _ in FAULTS}
     of_other_files = [line for line in lines if ASSETS.as_posix() in line and not any(name in line for name in known)]
     assert not of_other_files
-
-
-def test_the_feed_has_a_sentence_for_each_event_that_pages_follow() -> None:
-    text = (ROOT / ASSETS / "feed.js").read_text("utf-8")
-    sentences = text.partition("const SENTENCES = {")[2].partition("\n};")[0]
-    assert set(re.findall(r"^  (\w+): \(", sentences, re.MULTILINE)) == set(FOLLOWED)

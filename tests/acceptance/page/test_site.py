@@ -4,6 +4,7 @@ site."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -11,9 +12,11 @@ import pytest
 from fastapi_offline import FastAPIOffline
 
 from adabkb_service.api import problems
-from adabkb_service.api.connections import ConnectionLimits
 from adabkb_service.api.middleware import RequestMiddleware
+from adabkb_service.api.parts import parts_of, set_parts
+from adabkb_service.app import create_app
 from adabkb_service.page import site
+from adabkb_service.settings import Settings
 from adabkb_service.telemetry.metrics import Metrics
 from tests.servers import serving
 
@@ -29,7 +32,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def api(folder: Path) -> Iterator[httpx.Client]:
     """A server whose site is in a folder of the tests."""
     app = FastAPIOffline(docs_url="/api", redoc_url=None, redirect_slashes=False)
-    app.state.routes, app.state.connection_limits, app.state.provider = [], ConnectionLimits(), None
+    parts = parts_of(create_app(Settings(database="sqlite:///never-opened.db")))
+    set_parts(app, replace(parts, routes=[]))
     problems.install(app)
     site.install(app, "/api", folder)
     app.add_middleware(RequestMiddleware, metrics=Metrics())

@@ -23,10 +23,10 @@ from adabkb_service.study.clock import utc_now
 from tests.conftest import on_either
 from tests.integration.access.conftest import Guarded, give_token
 from tests.integration.api.conftest import DEFINITION, pointers
-from tests.integration.api.examples import CALLS
 from tests.integration.storage.rows import person
 from tests.samples import OF_ATTACKS
 from tests.servers import server_on
+from tools.http_examples import CALLS
 
 ROUTES = [route for route in app.ROUTES if isinstance(route, APIRoute)]
 OPEN = {
@@ -163,6 +163,7 @@ DATA = [
     "/curves.json",
     "/timeline.json",
     "/template.json",
+    "/feed",
 ]
 REQUESTS: list[tuple[str, str, Any]] = [
     *CALLS,

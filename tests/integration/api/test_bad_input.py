@@ -481,6 +481,7 @@ def test_second_value_for_a_finished_trial_reports_both_values(api: httpx.Client
     assert (refused.status_code, refused.json()["code"]) == (409, "result_conflict")
     assert "1.5" in refused.json()["detail"]
     assert "2.5" in refused.json()["detail"]
+    assert refused.json()["observation"] == 1
 
 
 def test_batch_accepts_valid_items_and_explains_the_others(api: httpx.Client, study: str) -> None:

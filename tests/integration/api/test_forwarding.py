@@ -23,7 +23,8 @@ from fastapi import FastAPI
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adabkb_service.api.forwarding import follower_of
+from adabkb_service.api.forwarding import Forwarding, follower_of
+from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
@@ -58,12 +59,18 @@ class RunningServer:
     client: httpx.Client
 
     @property
+    def forwarding(self) -> Forwarding:
+        forwarding = parts_of(self.app).forwarding
+        assert forwarding is not None
+        return forwarding
+
+    @property
     def model_bytes(self) -> int:
-        return int(self.app.state.service.inference.load.cache_bytes)
+        return int(parts_of(self.app).service.inference.load.cache_bytes)
 
     def sees(self, count: int) -> bool:
         """Whether it sees this number of servers; a single or disconnected server performs everything itself."""
-        return len(self.app.state.forwarding.servers) == count
+        return len(self.forwarding.servers) == count
 
 
 @pytest.fixture
@@ -88,7 +95,7 @@ def wait_for_discovery(servers: list[RunningServer]) -> None:
 def one_for_each(servers: list[RunningServer], **definition: Any) -> list[str]:
     """Create a study for each of two servers, which follows it."""
     names = [f"s{number}" for number in range(64)]
-    found = [next(name for name in names if each.app.state.forwarding.other(name) is None) for each in servers]
+    found = [next(name for name in names if each.forwarding.other(name) is None) for each in servers]
     for name in found:
         made = servers[0].client.post("/v1/studies", json={**DEFINITION, **definition, "id": name})
         assert made.status_code == 201
@@ -124,7 +131,7 @@ def test_only_the_follower_has_a_model_and_suggestions_are_unchanged(two: list[R
             before = [each.model_bytes for each in two]
             assert pairs(clients, name, 8) == pairs([alone], name, 8)
             grown = [each.model_bytes > had for each, had in zip(two, before, strict=True)]
-            assert grown == [each.app.state.forwarding.other(name) is None for each in two]
+            assert grown == [each.forwarding.other(name) is None for each in two]
             assert clients[0].get(f"/v1/studies/{name}").text == clients[1].get(f"/v1/studies/{name}").text
             check_once(clients[0], name, 8)
 
@@ -133,7 +140,7 @@ def test_only_the_follower_has_a_model_and_suggestions_are_unchanged(two: list[R
 def test_explanations_of_a_study_whose_trials_fail_use_the_model_of_the_follower(two: list[RunningServer]) -> None:
     """They contain the probability that the trial finishes, which the model computes."""
     for name in one_for_each(two):
-        follower, other = sorted(two, key=lambda each: each.app.state.forwarding.other(name) is not None)
+        follower, other = sorted(two, key=lambda each: each.forwarding.other(name) is not None)
         for index in range(8):
             (trial,) = follower.client.post(f"/v1/studies/{name}/suggest", json={}).json()["trials"]
             outcome = {"value": 1.0} if index < 3 else {"state": "failed"}
@@ -192,7 +199,7 @@ def test_forwarded_requests_without_a_key_are_performed_once(two: list[RunningSe
 
 def keys(server: RunningServer) -> list[str]:
     """The stored keys, in order."""
-    with server.app.state.service.database.reading() as connection:
+    with parts_of(server.app).service.database.reading() as connection:
         table = idempotency_keys.c
         return list(connection.execute(sa.select(table.key).order_by(table.created_at)).scalars())
 
@@ -209,7 +216,7 @@ def again(
 @pytest.mark.long
 def test_waiting_client_of_any_server_gets_a_trial_unless_disconnected(two: list[RunningServer]) -> None:
     def waits() -> bool:
-        return any(each.app.state.service.changes.waiting_for_trial for each in two)
+        return any(parts_of(each.app).service.changes.waiting_for_trial for each in two)
 
     with ThreadPoolExecutor(1) as workers:
         for name in one_for_each(two, pending_limit=1):
@@ -244,7 +251,7 @@ def test_quotas_apply_on_any_server(two: list[RunningServer]) -> None:
     root = first_token(two)
     quotas = {"name": "ann", "scopes": ["work"], "quotas": {"trials": 4}}
     ann = bearer(two[0].client.post("/v1/tokens", json=quotas, headers=root).json())
-    (asks,) = (each for each in two if each.app.state.forwarding.other("s") is not None)
+    (asks,) = (each for each in two if each.forwarding.other("s") is not None)
     assert asks.client.post("/v1/studies", json=DEFINITION, headers=ann).status_code == 201
     asked = [asks.client.post("/v1/studies/s/suggest", json={}, headers=ann) for _ in range(5)]
     assert [answer.status_code for answer in asked] == [200] * 4 + [403]
@@ -255,7 +262,7 @@ def test_quotas_apply_on_any_server(two: list[RunningServer]) -> None:
 def test_follower_checks_permissions_again(two: list[RunningServer]) -> None:
     """A token may be revoked while the other server, which admitted the request, still has the grant cached."""
     root = first_token(two)
-    (asks,) = (each for each in two if each.app.state.forwarding.other("s") is not None)
+    (asks,) = (each for each in two if each.forwarding.other("s") is not None)
     (follows,) = (each for each in two if each is not asks)
     ann = asks.client.post("/v1/tokens", json={"name": "ann", "scopes": ["work"]}, headers=root).json()
     definition = {**DEFINITION, "pending_limit": 1}
@@ -267,7 +274,7 @@ def test_follower_checks_permissions_again(two: list[RunningServer]) -> None:
     (trial,) = suggest().json()["trials"]
     with ThreadPoolExecutor(1) as workers:
         waiting = workers.submit(suggest, Prefer="wait=60")
-        wait_for(lambda: follows.app.state.service.changes.waiting_for_trial)
+        wait_for(lambda: parts_of(follows.app).service.changes.waiting_for_trial)
         assert follows.client.delete(f"/v1/tokens/{ann['id']}", headers=root).status_code == 204
         assert suggest().status_code == 401
         result = {"trial": trial["number"], "value": 1.0}
@@ -308,9 +315,9 @@ def test_stopping_server_gets_no_new_requests_and_answers_pending_ones(other_pos
         url = f"/v1/studies/{name}"
         (trial,) = stays.client.post(f"{url}/suggest", json={}).json()["trials"]
         asked = workers.submit(stays.client.post, f"{url}/suggest", json={}, headers={"Prefer": "wait=60"})
-        wait_for(lambda: leaves.app.state.service.changes.waiting_for_trial)
+        wait_for(lambda: parts_of(leaves.app).service.changes.waiting_for_trial)
         stopping = workers.submit(other.close)
-        wait_for(lambda: stays.app.state.forwarding.other(name) is None)
+        wait_for(lambda: stays.forwarding.other(name) is None)
         assert stays.sees(2), "it hands the study over before it ends"
         stays.client.post(f"{url}/observe", json={"trial": trial["number"], "value": 1.0})
         assert len(asked.result().json()["trials"]) == 1
@@ -326,9 +333,9 @@ def test_stopping_server_ends_the_waits_that_it_has_forwarded(two: list[RunningS
     (trial,) = asks.client.post(f"{url}/suggest", json={}).json()["trials"]
     with ThreadPoolExecutor(1) as workers:
         waiting = workers.submit(asks.client.post, f"{url}/suggest", json={}, headers={"Prefer": "wait=60"})
-        wait_for(lambda: follows.app.state.service.changes.waiting_for_trial)
-        asks.app.state.service.stopping.set()  # as on SIGTERM
-        wait_for(lambda: not follows.app.state.service.changes.waiting_for_trial, 40)  # sooner than the wait ends
+        wait_for(lambda: parts_of(follows.app).service.changes.waiting_for_trial)
+        parts_of(asks.app).service.stopping.set()  # as on SIGTERM
+        wait_for(lambda: not parts_of(follows.app).service.changes.waiting_for_trial, 40)  # sooner than the wait ends
         answer = waiting.result()
     assert (answer.status_code, answer.json()["trials"]) == (200, [])
     follows.client.post(f"{url}/observe", json={"trial": trial["number"], "value": 1.0})
@@ -355,7 +362,7 @@ def test_killed_follower_is_replaced_and_every_point_uses_the_model(other_postgr
 
 def followed_by_other(server: RunningServer) -> list[str]:
     """New studies that another server follows."""
-    names = [name for name in map("s{}".format, range(64)) if server.app.state.forwarding.other(name) is not None][:3]
+    names = [name for name in map("s{}".format, range(64)) if server.forwarding.other(name) is not None][:3]
     for name in names:
         assert server.client.post("/v1/studies", json={**DEFINITION, "id": name}).status_code == 201
     return names

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.api.examples import DEFINITION
 from tests.integration.api.test_openapi import DOCUMENT
+from tools.http_examples import DEFINITION
 
 
 class Generated:

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
 from adabkb_service.operations.service import Service
 from adabkb_service.settings import Settings
@@ -133,7 +134,7 @@ def test_request_with_the_key_of_a_running_one_must_be_retried(database_url: str
         def send() -> httpx.Response:
             return api.post("/v1/studies/s/suggest", headers={"Idempotency-Key": "k-1"})
 
-        with slow_model(app.state.service, "s"):
+        with slow_model(parts_of(app).service, "s"):
             both = [pool.submit(send), pool.submit(send)]
             early = next(as_completed(both)).result()
             assert (early.status_code, early.json()["code"]) == (409, "request_in_progress")
@@ -152,9 +153,9 @@ def test_busy_study_does_not_block_others(database_url: str) -> None:
         for study in ("s", "t"):
             assert api.post("/v1/studies", json={**DEFINITION, "id": study}).status_code == 201
         with ThreadPoolExecutor(60) as pool:
-            with slow_model(app.state.service, "s"):
+            with slow_model(parts_of(app).service, "s"):
                 waiting = [pool.submit(api.post, "/v1/studies/s/suggest") for _ in range(60)]
-                wait_for(lambda: app.state.service.unfinished == 60)
+                wait_for(lambda: parts_of(app).service.unfinished == 60)
                 for _ in range(20):
                     assert api.post("/v1/studies/t/suggest").status_code == 200
                 assert not any(answer.done() for answer in waiting)

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.integration.api.conftest import pointers
-from tests.openapi import document
+from tools.openapi import document
 
 VALUES = {"boolean": "true", "integer": "1", "number": "0.5"}
 

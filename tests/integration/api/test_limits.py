@@ -10,11 +10,11 @@ import pytest
 
 from adabkb_service.api.body import MAX_VALUES
 from adabkb_service.contract.attributes import MAX_ATTRIBUTES, MAX_BYTES, MAX_LEVELS
-from adabkb_service.contract.early_stopping import MAX_STEPS
 from adabkb_service.contract.parameters import MAX_CHOICES, MAX_PARAMETERS, MAX_TAGS
 from adabkb_service.contract.reports import MAX_REPORTS
 from adabkb_service.contract.requests import MAX_ITEMS
 from adabkb_service.contract.strict import MAX_DEPTH
+from adabkb_service.engine.early_stopping import MAX_STEPS
 from adabkb_service.errors import (
     MAX_BATCH_ERRORS,
     MAX_DETAIL_LENGTH,
@@ -28,8 +28,8 @@ from adabkb_service.errors import (
     shown,
 )
 from adabkb_service.study.owner import MAX_QUEUED
-from tests.acceptance.docs.tables import tables
 from tests.integration.api.hostile import FLOAT, JSON, NARROW, STUDY, WIDE, App, app, names
+from tools.docs.tables import tables
 
 __all__ = ["app"]
 

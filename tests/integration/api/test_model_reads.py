@@ -21,6 +21,7 @@ import httpx
 import pytest
 
 from adabkb_service.api import model_reads
+from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 from tests.integration.api.conftest import DEFINITION
@@ -51,7 +52,7 @@ def server(other_sqlite: str, request: pytest.FixtureRequest) -> Iterator[tuple[
         for name in (STOPPED, SOUND):
             assert api.post("/v1/studies", json={**DEFINITION, "id": name}).status_code == 201
             wait_for(partial(answers, api, name))
-        pid = app.state.service.inference.pids[number]
+        pid = parts_of(app).service.inference.load.pids[number]
         os.kill(pid, signal.SIGSTOP)
         yield address, pid
         os.kill(pid, signal.SIGCONT)

@@ -19,6 +19,7 @@ import pytest
 import sqlalchemy as sa
 from prometheus_client.parser import text_string_to_metric_families
 
+from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
 from adabkb_service.cli.worker import Worker
 from adabkb_service.settings import Settings
@@ -32,14 +33,14 @@ from tests.waiting import wait_for
 
 def sees(server: RunningServer, count: int) -> bool:
     """Whether a server sees this number of model workers."""
-    return len(server.app.state.forwarding.model_workers) == count
+    return len(server.forwarding.model_workers) == count
 
 
 def studies(server: RunningServer, count: int, **definition: object) -> list[str]:
     """Create a few studies for each follower."""
     by_follower: dict[str | None, list[str]] = {}
     for name in (f"s{number}" for number in range(64)):
-        by_follower.setdefault(server.app.state.forwarding.other(name), []).append(name)
+        by_follower.setdefault(server.forwarding.other(name), []).append(name)
     names = [name for each in by_follower.values() for name in each[:count]]
     for name in names:
         made = server.client.post("/v1/studies", json={**DEFINITION, **definition, "id": name})
@@ -115,19 +116,19 @@ def test_workers_share_studies_and_take_over_from_a_killed_one(other_postgresql:
         killed, last = clients.map(lambda _: stack.enter_context(worker_process(other_postgresql)), range(2))
         wait_for(lambda: sees(asked, 2))
         names = studies(asked, 1)
-        assert {asked.app.state.forwarding.other(name) for name in names} == asked.app.state.forwarding.model_workers
+        assert {asked.forwarding.other(name) for name in names} == asked.forwarding.model_workers
 
         with ExitStack() as beside:
             other = started(beside, other_postgresql)
-            wait_for(lambda: len(other.app.state.forwarding.servers) == 2)
+            wait_for(lambda: len(other.forwarding.servers) == 2)
             load([asked.client, other.client], names, 2)
-            wait_for(lambda: len(asked.app.state.forwarding.servers) == 2)
+            wait_for(lambda: len(asked.forwarding.servers) == 2)
             results = [*results_by_worker(asked).items(), *results_by_worker(other).items()]
             assert sorted(count for name, count in results if name is not None) == [2.0, 2.0], (
                 "each worker is listed once"
             )
             assert sum(count for _, count in results) == 4
-        wait_for(lambda: len(asked.app.state.forwarding.servers) == 1)
+        wait_for(lambda: len(asked.forwarding.servers) == 1)
 
         for worker, left, count in ((killed, 1, 2), (last, 0, 14)):
             running = clients.submit(load, [asked.client], names, 11)
@@ -149,8 +150,10 @@ def test_worker_follows_studies_only_after_loading_the_engine(other_postgresql: 
 
     async def start() -> None:
         async with app.router.lifespan_context(app):
-            assert not app.state.forwarding.model_workers, "it has just started"
-            assert not app.state.service.is_loading
+            forwarding = parts_of(app).forwarding
+            assert forwarding is not None
+            assert not forwarding.model_workers, "it has just started"
+            assert not parts_of(app).service.is_loading
 
     asyncio.run(start())
 
@@ -173,7 +176,7 @@ def test_suspended_worker_repeats_no_request_and_follows_studies_again(
         wait_for(lambda: sees(asked, 1))
         for name in names:
             assert asked.client.get(f"/v1/studies/{name}").json()["counts"]["trials"] == 1
-            assert asked.app.state.forwarding.other(name) is not None
+            assert asked.forwarding.other(name) is not None
             pairs([asked.client], name, 2)
 
 

@@ -25,10 +25,10 @@ from schemathesis.specs.openapi.checks import (
 
 from adabkb_service.contract.answers import Trial
 from adabkb_service.contract.webhooks import Message
-from tests.integration.api import examples
 from tests.integration.api.conftest import DEFINITION
-from tests.openapi import document
 from tests.samples import OF_ATTACKS, some
+from tools import http_examples as examples
+from tools.openapi import document
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 DOCUMENT = document()
@@ -192,7 +192,7 @@ def test_every_json_body_and_response_has_a_valid_example() -> None:
 
 
 def test_examples_match_the_responses_of_a_server() -> None:
-    """``python -m tests.integration.api.examples`` records them. Times and the last digits may differ."""
+    """``python -m tools.http_examples`` records them. Times and the last digits may differ."""
     kept, now = json.loads(examples.FILE.read_text()), examples.recorded()
     assert shape(kept) == shape(now)
     assert {name: example.get("request") for name, example in kept.items()} == {

@@ -18,6 +18,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
 from adabkb_service.operations.data.doctor import examine
 from adabkb_service.settings import Settings
@@ -184,7 +185,7 @@ def test_server_survives_an_unavailable_database(other_postgresql: str, postgres
 
 def test_server_survives_an_exhausted_connection_pool(database_url: str) -> None:
     app = create_app(Settings(database=database_url, database_connections=2, lock_seconds=0.2, model_processes=0))
-    engine: sa.Engine = app.state.service.database.engine
+    engine: sa.Engine = parts_of(app).service.database.engine
     with serving(app) as address, client(address) as api:
         held = [engine.connect(), engine.connect()]
         check_outage(api, "All connections to the database are in use")

@@ -8,6 +8,7 @@ import time
 
 import httpx
 
+from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
@@ -62,7 +63,7 @@ def test_model_process_that_is_not_replaced_is_reported(other_sqlite: str) -> No
     with serving(app) as address, httpx.Client(base_url=address) as client:
         until_unready(client, [])
         deadline = time.monotonic() + TIMEOUT_SECONDS
-        while not (pids := app.state.service.inference.pids):
+        while not (pids := parts_of(app).service.inference.load.pids):
             assert time.monotonic() < deadline
         os.kill(pids[0], signal.SIGKILL)
         until_unready(client, ["/models"])

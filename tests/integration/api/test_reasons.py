@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
@@ -85,8 +86,8 @@ def test_reason_if_the_model_does_not_reply(other_sqlite: str) -> None:
     with serving(app) as address, httpx.Client(base_url=address, timeout=60) as api:
         assert api.post("/v1/studies", json=DEFINITION).status_code == 201
         observe(api, 0.5)
-        wait_for(lambda: app.state.service.inference.load.pids)
-        [pid] = app.state.service.inference.load.pids
+        wait_for(lambda: parts_of(app).service.inference.load.pids)
+        [pid] = parts_of(app).service.inference.load.pids
         os.kill(pid, signal.SIGSTOP)
         try:
             assert reasons(api)[0] == "model_busy"

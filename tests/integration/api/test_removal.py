@@ -12,6 +12,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
 from adabkb_service.operations.access.audit import DAYS
 from adabkb_service.operations.data.doctor import examine
@@ -52,7 +53,7 @@ def service_on(database: Database, **settings: Any) -> Iterator[tuple[httpx.Clie
     url = database.url.render_as_string(hide_password=False)
     app = create_app(Settings(database=url, **{"model_processes": 0, **settings}))
     with serving(app) as address, httpx.Client(base_url=address, timeout=120) as client:
-        yield client, app.state.service
+        yield client, parts_of(app).service
 
 
 def reported_on(client: httpx.Client, count: int) -> None:

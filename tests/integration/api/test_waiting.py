@@ -14,6 +14,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 from tests.integration.api.conftest import DEFINITION
@@ -35,16 +36,16 @@ class Lab:
 
     def suggest_and_wait(self, seconds: int = 60, headers: dict[str, str] | None = None) -> Future[httpx.Response]:
         """Send a worker's request for a trial, and return once it waits."""
-        before, asked_before = self.app.state.service.changes.waiting_for_trial, self.requests_for_trials()
+        before, asked_before = parts_of(self.app).service.changes.waiting_for_trial, self.requests_for_trials()
         given = {"Prefer": f"wait={seconds}", **(headers or {})}
         asked = self.workers.submit(self.client.post, "/v1/studies/s/suggest", json={}, headers=given)
-        self.until(lambda: self.app.state.service.changes.waiting_for_trial > before)
+        self.until(lambda: parts_of(self.app).service.changes.waiting_for_trial > before)
         self.until(lambda: self.requests_for_trials() >= asked_before + 2)  # on arrival, and once it waits
         return asked
 
     def requests_for_trials(self) -> float:
         """How often a trial of the study was requested."""
-        registry = self.app.state.service.metrics.registry
+        registry = parts_of(self.app).service.metrics.registry
         return float(registry.get_sample_value("adabkb_suggest_seconds_count") or 0.0)
 
     def until(self, is_so: Callable[[], bool]) -> None:
@@ -156,9 +157,9 @@ def test_client_may_retry_immediately_after_an_unsuccessful_wait(lab: Lab) -> No
 def test_disconnected_client_gets_no_trial(lab: Lab) -> None:
     leaving = HTTPConnection(lab.client.base_url.host, lab.client.base_url.port or 80)
     leaving.request("POST", "/v1/studies/s/suggest", headers={"Prefer": "wait=60"})
-    lab.until(lambda: lab.app.state.service.changes.waiting_for_trial == 1)
+    lab.until(lambda: parts_of(lab.app).service.changes.waiting_for_trial == 1)
     leaving.close()
-    lab.until(lambda: lab.app.state.service.changes.waiting_for_trial == 0)
+    lab.until(lambda: parts_of(lab.app).service.changes.waiting_for_trial == 0)
     lab.tell(1)
     assert lab.client.get("/v1/studies/s").json()["counts"]["active"] == 0
 
@@ -174,7 +175,7 @@ def test_repeated_waiting_request_gets_the_same_trial(lab: Lab) -> None:
 def test_waiting_requests_are_limited_and_hold_no_connection_or_slot(migrated_url: str) -> None:
     with lab_on(migrated_url, waits=10) as lab:
         asked = [lab.suggest_and_wait() for _ in range(10)]
-        service = lab.app.state.service
+        service = parts_of(lab.app).service
         lab.until(
             lambda: (service.unfinished, service.database.connections, service.scheduler.queue_length) == (0, 0, 0)
         )
@@ -187,7 +188,7 @@ def test_waiting_requests_are_limited_and_hold_no_connection_or_slot(migrated_ur
 
 def test_stopping_server_answers_waiting_requests_immediately(looking_lab: Lab) -> None:
     asked = [looking_lab.suggest_and_wait() for _ in range(3)]
-    looking_lab.app.state.service.stopping.set()
+    parts_of(looking_lab.app).service.stopping.set()
     for each in asked:
         assert (each.result(TIMEOUT_SECONDS).json()["retry_after"], each.result().status_code) == (1.0, 200)
 

@@ -1,4 +1,4 @@
-"""Findings of an attack on an early version that no other test covers; docs/security.md has the whole list."""
+"""Findings of an attack on an early version that no other test covers."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import pytest
 import sqlalchemy as sa
 
 from adabkb_service.api import body
+from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
@@ -67,7 +68,7 @@ def test_idle_event_streams_share_their_database_reads(tmp_path: Path) -> None:
             streams.append(opened.iter_lines())
             assert any(line == "event: created" for line in streams[-1])
         sa.event.listen(
-            app.state.service.database.engine, "before_cursor_execute", lambda *call: asked.append(str(call[2]))
+            parts_of(app).service.database.engine, "before_cursor_execute", lambda *call: asked.append(str(call[2]))
         )
         client.patch("/v1/studies/s", json={"state": "paused"})
         assert any(line == "event: paused" for line in streams[0])

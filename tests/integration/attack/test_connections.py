@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -16,7 +17,10 @@ import pytest
 from fastapi import FastAPI
 
 from adabkb_service.api.connections import ConnectionLimits
+from adabkb_service.api.parts import parts_of, set_parts
 from adabkb_service.api.problem_types import CONNECTIONS
+from adabkb_service.app import create_app
+from adabkb_service.settings import Settings
 from tests.integration.api.conftest import DEFINITION
 from tests.integration.attack.wire import Answer, answer, connection, get, rest
 from tests.servers import server_on, serving
@@ -120,7 +124,9 @@ def test_idle_clients_do_not_block_others(address: str) -> None:
 def test_connection_that_fails_at_startup_is_closed() -> None:
     """Whatever the error is, so that its client does not wait in vain."""
     app = FastAPI()
-    app.state.connection_limits = ConnectionLimits(header_seconds="soon")  # type: ignore[arg-type]
+    parts = parts_of(create_app(Settings(database="sqlite:///never-opened.db")))
+    limits = ConnectionLimits(header_seconds="soon")  # type: ignore[arg-type]
+    set_parts(app, replace(parts, connection_limits=limits))
     with serving(app) as address, pytest.raises((httpx.NetworkError, httpx.RemoteProtocolError)):
         httpx.get(address, timeout=60)
 

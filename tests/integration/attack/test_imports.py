@@ -37,7 +37,7 @@ READS = [
     "/export",
     "/cells",
 ]
-PAGES = ["", "/trials", "/results", "/trials/1", "/trials/2", "/history.json"]
+PAGES = ["", "/trials", "/results", "/trials/1", "/trials/2", "/history.json", "/feed"]
 
 
 STUDY = {

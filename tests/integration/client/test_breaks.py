@@ -1,4 +1,4 @@
-"""``python -m tests.integration.client.breaks``, so that no change of the client breaks programs silently."""
+"""``python -m tools.client_breaks``, so that no change of the client breaks programs silently."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.client import breaks
+from tools import client_breaks
 
 OLDER = [
     ("__init__.py", '    "AdaBKBError",', '    "AdaBKBError",\n    "Oracle",'),
@@ -25,13 +25,13 @@ class more that is not exported."""
 
 @pytest.mark.long
 def test_what_programs_would_miss_is_found_and_nothing_else(tmp_path: Path) -> None:
-    package = tmp_path / breaks.PACKAGE
-    shutil.copytree(breaks.HERE / breaks.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    package = tmp_path / client_breaks.PACKAGE
+    shutil.copytree(client_breaks.HERE / client_breaks.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     for file, text, older in OLDER:
         assert text in (package / file).read_text()
         (package / file).write_text((package / file).read_text().replace(text, older, 1))
-    command = [sys.executable, "-m", "tests.integration.client.breaks", str(tmp_path)]
-    done = subprocess.run(command, cwd=breaks.HERE.parent, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "tools.client_breaks", str(tmp_path)]
+    done = subprocess.run(command, cwd=client_breaks.HERE.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     assert sorted(done.stdout.splitlines()) == [
         "DefinedByRun.halt: Public object was removed",

@@ -40,6 +40,7 @@ from adabkb_client import (
     StudySettings,
 )
 from adabkb_client._settings import NOT_GIVEN
+from adabkb_client.mcp._study_settings import StudySettings as ToolSettings
 from adabkb_integrations.inprocess.stopping import COMMON
 from adabkb_service.cli.refusals import RENAMED
 from adabkb_service.cli.study_settings import CREATED, SETTINGS, UPDATED, Shown
@@ -53,8 +54,9 @@ from tests.integration.cli.shell import adabkb
 
 
 def test_a_study_has_these_settings_beside_the_arguments_of_create_study() -> None:
-    arguments = {"id", "parameters", "direction"}
-    assert set(StudySettings.__annotations__) == StudyDefinition.model_fields.keys() - arguments
+    settings = StudyDefinition.model_fields.keys() - {"id", "parameters", "direction"}
+    assert StudySettings.__annotations__.keys() == settings
+    assert ToolSettings.__annotations__.keys() == settings
 
 
 def api_names(shown: Shown) -> set[str]:

@@ -35,7 +35,7 @@ from adabkb_client import (
 from adabkb_client._calls import Listing
 from adabkb_client._records import decode
 from adabkb_client._study_calls import StudyCalls
-from tests.integration.client.methods import PARTS
+from tools.client_methods import PARTS
 
 PUBLIC = ("adabkb_client", "adabkb_client.errors", "adabkb_client.mcp", "adabkb_client.plots")
 SURFACE = """

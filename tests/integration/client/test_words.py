@@ -30,7 +30,7 @@ from adabkb_client.mcp._answers import InfoAnswer
 from adabkb_service.settings import Settings
 from tests.integration.cli.shell import commands
 from tests.integration.client.mcp.agents import in_process
-from tests.openapi import document
+from tools.openapi import document
 
 OF_COMMANDS = {"study", "retry_for", "as_json", "server"}
 """Parameters of commands for the server, retries and output."""

@@ -14,8 +14,8 @@ from typing import Any
 from joserfc.jwk import RSAKey
 
 from tests.acceptance.page.browser import packages
-from tests.packages import NODE
 from tests.servers import free_port
+from tools.npm import NODE
 
 PROGRAM = Path(__file__).with_name("provider.mjs")
 CLIENT = "adabkb"

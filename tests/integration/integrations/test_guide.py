@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from adabkb_client._http.transport import Transport
-from tests.acceptance.examples.test_examples import finish, printed, start
+from tests.acceptance.examples.programs import finish, start
+from tests.acceptance.examples.test_examples import printed
 
 GUIDE = Path(__file__).parents[3] / "docs" / "integrations.md"
 

@@ -11,7 +11,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from adabkb_client import Categorical, Client, Fixed, Float, Int, Ordinal, Parameter
 from adabkb_integrations.hydra.space import Space, space_of
-from tests.acceptance.examples.test_examples import finish, start
+from tests.acceptance.examples.programs import finish, start
 from tests.waiting import TIMEOUT_SECONDS
 
 PROGRAM = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.integration.mistakes import document
-from tests.integration.mistakes.server import opened
+from tools.mistakes import document
+from tools.mistakes.server import opened
 
 FOREIGN = re.compile(r"pydantic|discriminator|Traceback|Input should|[Uu]nable to (?:parse|interpret|extract)")
 """Terms of the implementation that answers must not contain."""
@@ -16,7 +16,7 @@ def test_every_mistake_gets_the_documented_response_and_changes_nothing(tmp_path
     with opened(tmp_path) as server:
         found = document.text(server)
     assert FOREIGN.findall(found) == []
-    assert found == document.FILE.read_text(), "if the new responses are right: python -m tests.integration.mistakes"
+    assert found == document.FILE.read_text(), "if the new responses are right: python -m tools.mistakes"
 
 
 def test_there_are_many_distinct_mistakes() -> None:

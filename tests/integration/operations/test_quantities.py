@@ -15,7 +15,7 @@ from adabkb_service.errors import Invalid, StudyExists
 from adabkb_service.operations.model.assessment import assessment
 from adabkb_service.operations.model.unusual import stored
 from adabkb_service.operations.model.why import why
-from adabkb_service.operations.model.why_in_words import in_words
+from adabkb_service.operations.model.why_in_words import Known, in_words
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.operations.studies.read import list_observations
@@ -210,7 +210,7 @@ def test_predictions_are_clipped_to_the_natural_bounds() -> None:
     assert digits.estimate(-0.5, 0.0) == "0.0\xa0%"
     assert (digits.result(82.44), digits.difference(1.234)) == ("82.4\xa0%", "1.2\xa0percentage points")
     event = suggested("polish", {"mean": 104.23, "std": 3.1, "lcb": 99.13, "ucb": 109.33})
-    sentence = in_words(event, 1.0, best(99.0), None, (), Labels({}, {"value": quantity}))
+    sentence = in_words(event, Known(sign=1.0, best=best(99.0), names=Labels({}, {"value": quantity})))
     assert "The model expected 100.0\xa0% (90%: 99.1 to 100.0\xa0%) here." in sentence
     assert "Probably better than the best result until then, 99.0\xa0% (95% chance)." in sentence
 
@@ -237,7 +237,7 @@ def best(value: float) -> BestResult:
 @pytest.mark.parametrize("size", [1e-3, 1e-8, 1e-12])
 def test_the_words_for_a_trial_have_the_digits_of_small_results(size: float) -> None:
     event = suggested("search", {"mean": -2.5 * size, "std": 0.5 * size, "lcb": -3.5 * size, "ucb": -1.5 * size})
-    sentence = in_words(event, 1.0, best(-4.5 * size), None)
+    sentence = in_words(event, Known(sign=1.0, best=best(-4.5 * size)))
     found = [float(as_typed(each)) for each in re.findall(r"\N{MINUS SIGN}[\d.]+(?:×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?", sentence)]
     assert found == pytest.approx([-2.5 * size, -3.5 * size, -1.5 * size, -4.5 * size])
     assert "-" not in sentence

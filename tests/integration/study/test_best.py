@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adabkb_service.contract.stored import first_stored
+from adabkb_service.contract.stored import definition_of, first_stored
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import observations, studies
@@ -53,7 +53,7 @@ def test_best_result_is_the_earliest_best_one_that_counts(
     of: StudyRow, rows: list[ObservationRow], expected: int | None
 ) -> None:
     """A feasible result is better than all infeasible ones; without one, the smallest violation is best."""
-    best = best_of(of, rows)
+    best = best_of(of, definition_of(of.definition), rows)
     assert (best and best.seq) == expected
 
 
@@ -72,12 +72,14 @@ def test_best_result_after_a_correction_is_the_best_of_all_results(
         with database.reading() as connection:
             row, every = studies.get(connection, "s"), observations.page(connection, "s", 0, 10)
         assert row.best is not None
-        assert row.best == as_best(row, best_of(row, every))
+        of = definition_of(row.definition)
+        assert row.best == as_best(row, of, best_of(row, of, every))
 
 
 def test_several_objectives_have_no_best_result() -> None:
     objectives = [{"metric": name, "direction": "maximize"} for name in ("a", "b")]
-    assert best_of(study(objectives=objectives, direction=None), [row(1, None)]) is None
+    several = study(objectives=objectives, direction=None)
+    assert best_of(several, definition_of(several.definition), [row(1, None)]) is None
 
 
 def test_results_without_constraints_are_ranked_by_value() -> None:
@@ -87,9 +89,10 @@ def test_results_without_constraints_are_ranked_by_value() -> None:
 
 
 def test_best_result_is_shown_with_its_violations() -> None:
-    assert as_best(study(), None) is None
-    assert as_best(study(), row(4, 1.0)) == {"parameters": POINT, "value": 1.0, "trial": 4}
+    plain, bounded = definition_of(study().definition), definition_of(BOUNDED.definition)
+    assert as_best(study(), plain, None) is None
+    assert as_best(study(), plain, row(4, 1.0)) == {"parameters": POINT, "value": 1.0, "trial": 4}
     shown = {"parameters": POINT, "value": 1.0, "trial": 4}
     for mass, violations in ((2.0, {}), (2.5, {"mass": 0.5})):
         more = {"metrics": {"mass": mass}, "feasible": not violations, "violations": violations}
-        assert as_best(BOUNDED, row(4, 1.0, mass)) == {**shown, **more}
+        assert as_best(BOUNDED, bounded, row(4, 1.0, mass)) == {**shown, **more}

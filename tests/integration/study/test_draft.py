@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import Contention
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import read
@@ -19,6 +20,7 @@ from adabkb_service.study import leases
 from adabkb_service.study.cached_study import read_study
 from adabkb_service.study.draft import Draft
 from adabkb_service.study.transitions import stats_of_empty_model
+from tests.calls import watching
 from tests.integration.operations.conftest import ManualClock
 from tests.integration.operations.verbs import Ask, Value, get, observe, queue, suggest
 
@@ -150,3 +152,21 @@ def test_renewed_lease_counts_as_a_change_although_it_is_no_event(draft: Draft, 
     with pytest.raises(Contention):
         draft.commit()
     assert read.trial(running, "s", 3).state == "completed"
+
+
+def test_definition_is_not_parsed_again_with_each_batch(running: Service, study: str) -> None:
+    """In a large study, parsing takes longer than all other work of a batch."""
+    parsed: list[str] = []
+
+    def perform_pairs() -> None:
+        for value in (1.0, 2.0, 3.0):
+            (trial,) = suggest(running, study, Ask()).view.trials
+            observe(running, study, Value(value, trial.number))
+
+    perform_pairs()
+    with watching({definition_of: lambda _, event: parsed.append(event)}):
+        perform_pairs()
+        assert parsed == []
+        running.forget(study)
+        perform_pairs()
+    assert parsed

@@ -27,6 +27,7 @@ from hypothesis.stateful import (
 )
 
 from adabkb_service.contract.answers import Trial
+from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import AdaBKBError, RequestInProgress
 from adabkb_service.operations.data.doctor import examine
 from adabkb_service.operations.monitoring.sweep import sweep
@@ -227,9 +228,9 @@ class History(RuleBasedStateMachine):
         with self._servers[0].database.reading() as connection:
             rows = trials.page(connection, "s", state=None, after=0, limit=100)
             results = observations.page(connection, "s", 0, 100)
-            study = studies.get(connection, "s")
+            definition = definition_of(studies.get(connection, "s").definition)
         expected = self.specification
-        assert [shown(render.trial(row, study)) for row in rows] == [
+        assert [shown(render.trial(row, definition)) for row in rows] == [
             *map(expected.shown, range(1, len(expected.trials) + 1))
         ]
         reported = [

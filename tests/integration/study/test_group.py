@@ -412,7 +412,7 @@ def test_parked_request_is_performed_after_the_model_could_not_be_asked(
 
 
 def test_owner_counts_its_unfinished_requests(running: Service, study: str) -> None:
-    owner = Owner(study, running)
+    owner = Owner(study, running.dependencies)
     assert (owner.unfinished, owner.is_idle) == (0, True)
     submitted = [owner.submit(observing(value, key=str(value))) for value in (1.0, 2.0)]
     assert (owner.unfinished, owner.is_idle) == (2, False)
@@ -427,7 +427,7 @@ def test_owner_becomes_idle_once_its_statistics_are_outdated(
 ) -> None:
     """So it can be dropped from the cache."""
     manage.create(running, definition())
-    owner, elsewhere = Owner("s", running), Service(database, clock=clock)
+    owner, elsewhere = Owner("s", running.dependencies), Service(database, clock=clock)
     pending = owner.submit(observing(1.0))
     owner.process_queues()
     assert pending.done()

@@ -126,10 +126,11 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
     def shown(kind: str, view: BaseModel) -> None:
         line(kind, **view.model_dump(mode="json"))
 
-    line("study", format=FORMAT, **lifecycle.full_view(study).model_dump(mode="json"), last_file=study.last_file)
-    for trial in _trials(connection, study):
-        shown("trial", render.trial(trial, study))
     definition = definition_of(study.definition)
+    view = lifecycle.full_view(study, definition)
+    line("study", format=FORMAT, **view.model_dump(mode="json"), last_file=study.last_file)
+    for trial in _trials(connection, study):
+        shown("trial", render.trial(trial, definition))
     space = definition.space()
     for observation in _observations(connection, study):
         shown("observation", render.observation(observation, definition, space))

@@ -99,7 +99,7 @@ def _import(database: Database, lines: Iterable[str], also: Callable[[Connection
         raise _invalid(_text_of(error)) from error
     if logged.contradictions:
         raise _invalid(logged.contradictions[0])
-    for excluded in definition_of(logged.study.definition).exclusions().values():
+    for excluded in logged.definition.exclusions().values():
         raise _invalid(excluded)
     trial_rows = _trials(logged, found["trial"])
     _check_results(logged, found["observation"])
@@ -243,14 +243,14 @@ def _trials(logged: ReplayState, shown: list[Line]) -> list[TrialRow]:
     for number, row in logged.trials.items():
         at, trial = lines[number]
         trial_rows.append(replace(row, lease_seconds=trial.lease_seconds, leased_until=trial.leased_until))
-        if dict(render.trial(trial_rows[-1], logged.study)) != dict(trial):
+        if dict(render.trial(trial_rows[-1], logged.definition)) != dict(trial):
             _refuse(at, f"trial {number} differs from the log")
     return trial_rows
 
 
 def _check_results(logged: ReplayState, shown: list[Line]) -> None:
     """Check that the results rebuilt from the log are those in the file."""
-    lines, definition = {line.content.seq: line for line in shown}, definition_of(logged.study.definition)
+    lines, definition = {line.content.seq: line for line in shown}, logged.definition
     space = definition.space()
     _check_complete("observations", logged.observations, lines, shown)
     for seq, row in logged.observations.items():

@@ -153,7 +153,7 @@ def rows(connection: Connection, study: StudyRow, *, in_words: bool = False) -> 
         if result is not None:
             cells |= _of_result(result, definition, space)
         elif trial is not None:
-            cells |= _point(render.trial(trial, study).parameters)
+            cells |= _point(render.trial(trial, definition).parameters)
         yield _to_words(cells, trial) if in_words else {name: _as_json(cell) for name, cell in cells.items()}
 
 

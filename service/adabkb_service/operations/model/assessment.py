@@ -191,11 +191,11 @@ def assessment(service: Service, study_id: str) -> answers.Assessment:
 
 
 def _facts_of(service: Service, study: StudyRow) -> _Facts:
-    full, latest, measured, failures = lifecycle.full_view(study), None, None, ""
     definition = definition_of(study.definition)
+    full, latest, measured, failures = lifecycle.full_view(study, definition), None, None, ""
     with service.database.reading() as connection:
         if study.trials:
-            latest = render.trial(trials.get(connection, study.id, study.trials), study)
+            latest = render.trial(trials.get(connection, study.id, study.trials), definition)
         if full.best is not None:
             measured = result_table.at_best(connection, study.id, full.best.trial, full.best.value)
         if study.failed and study.failed + study.observations <= MAX_COUNTED:

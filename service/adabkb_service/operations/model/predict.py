@@ -113,11 +113,11 @@ def _ask_recommendation(
 
 def _best_in_context(service: Service, study: StudyRow, context: Mapping[str, Any]) -> Best | None:
     """Return the best observation in a context."""
-    within = slice_of(study, context)
+    within, definition = slice_of(study, context), definition_of(study.definition)
     with service.database.reading() as connection:
         rows = observations.every(connection, study.id).values()
     there = (each for each in rows if within.agrees(within.space.present(each.parameters) or {}))
-    best = as_best(study, best_of(study, there))
+    best = as_best(study, definition, best_of(study, definition, there))
     return None if best is None else Best(**best)
 
 

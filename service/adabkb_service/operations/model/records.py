@@ -10,7 +10,7 @@ from typing import Any
 from cachetools import LRUCache
 from sqlalchemy import Connection
 
-from adabkb_service.contract.stored import is_edited
+from adabkb_service.contract.stored import definition_of, is_edited
 from adabkb_service.storage import events, observations, overview, result_table, studies
 from adabkb_service.storage.overview import ListedStudy
 from adabkb_service.storage.result_table import Repeats
@@ -132,7 +132,8 @@ def _new_records_one_by_one(
     connection: Connection, study: StudyRow, cached: Course, without: frozenset[int]
 ) -> tuple[RecordList, float | None]:
     """As ``_new_records``, for an edited space or outcome constraints, which a query cannot check."""
-    found, counts, has_all = list(cached.found), counting(study), decided(study)
+    found, has_all = list(cached.found), decided(study)
+    counts = counting(study, definition_of(study.definition))
     after, is_last, worst = cached.results, False, cached.worst
     while not is_last:
         page = observations.bounded_page(connection, study.id, after, RESULTS_AT_ONCE)

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Observation, Study, Trial
-from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.answers import INTERVAL
 from adabkb_service.errors import Unavailable
 from adabkb_service.inference.questions import Assessed
@@ -62,8 +62,9 @@ def stored(service: Service, study_id: str, seq: int) -> Stored:
     """
     with service.database.reading() as connection:
         row = studies.get(connection, study_id)
-        compared = _compare(connection, row, observations.get(connection, study_id, seq))
-    study = lifecycle.full_view(row)
+        definition = definition_of(row.definition)
+        compared = _compare(connection, row, definition, observations.get(connection, study_id, seq))
+    study = lifecycle.full_view(row, definition)
     result = compared.result
     numbers = wording.result(study.quantities, {"value": result.value, "metrics": result.metrics or {}})
     if result.missing:
@@ -83,12 +84,13 @@ def warnings(service: Service, study_id: str, seqs: Sequence[int]) -> dict[int, 
         row = studies.get(connection, study_id)
         if row.observations > MOST:
             return {}
+        definition = definition_of(row.definition)
         compared = [
-            _compare(connection, row, result)
+            _compare(connection, row, definition, result)
             for result in observations.of_numbers(connection, study_id, seqs)
             if not result.excluded
         ]
-    study, model = lifecycle.full_view(row), _Model(service, row)
+    study, model = lifecycle.full_view(row, definition), _Model(service, row)
     found = {
         each.result.seq: _sentence(study, each, model)
         for each in compared
@@ -111,12 +113,14 @@ class _Comparison:
     """The value that a person has confirmed; None without one."""
 
 
-def _compare(connection: Connection, row: StudyRow, result: ObservationRow) -> _Comparison:
-    definition, others = definition_of(row.definition), result_table.others(connection, row.id, result.seq)
+def _compare(
+    connection: Connection, row: StudyRow, definition: StoredDefinition, result: ObservationRow
+) -> _Comparison:
+    others = result_table.others(connection, row.id, result.seq)
     own = None if result.trial is None else trials.get(connection, row.id, result.trial)
     _, number = min([(result.seq, result.trial), *((each.seq, each.trial) for each in others.there)])
     first = own if number == result.trial else number and trials.get(connection, row.id, number)
-    shown = render.trial(first, row) if first else None
+    shown = render.trial(first, definition) if first else None
     attributes = result.attributes if own is None else own.attributes
     return _Comparison(
         render.observation(result, definition, definition.space()),
@@ -191,10 +195,12 @@ def _warning(study: Study, value: float, compared: _Comparison, model: _Model) -
 
 
 def _is_other_wrong(study: Study, value: float, compared: _Comparison, model: _Model) -> bool:
-    """Return whether the results elsewhere contradict the other results at the point, and not this value. They do if
-    the model gives less weight to one of the others, or if, before any of these results, it expected this value and
-    not the others. Without such a prediction, they do if the others are far outside the range of the results elsewhere,
-    and this value is not."""
+    """Return whether the other results at the point are probably wrong, and this value is not.
+
+    That is so if the model gives less weight to one of the other results at the point, and not to this one. If it gives
+    full weight to all of them, the model's prediction before the first result at the point decides: it must cover this
+    value, but not the mean of the others. Without a prediction, the range of the results elsewhere, widened by BEYOND
+    times its length on either side, takes its place."""
     if model.doubted.intersection(each.seq for each in compared.others.there):
         return compared.result.seq not in model.doubted
     if compared.result.seq in model.doubted:

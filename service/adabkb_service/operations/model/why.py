@@ -14,14 +14,14 @@ from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.context import measured_of
-from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.engine.auto.domain.domain import Domain
 from adabkb_service.engine.auto.failures import are_many
 from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import TrialNotFound, Unavailable
 from adabkb_service.operations.model.novelty import novelty
-from adabkb_service.operations.model.why_in_words import in_words
+from adabkb_service.operations.model.why_in_words import Known, in_words
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.words.events_in_words import happened
 from adabkb_service.operations.words.labels import Labels
@@ -49,13 +49,14 @@ def why(service: Service, study_id: str, number: int) -> history.Why:
         raise TrialNotFound(study_id, number)
     first = trial_events[0]
     before = replayed(study_id, log[: first.seq - 1])
-    view = lifecycle.full_view(study)
+    definition = definition_of(study.definition)
+    view = lifecycle.full_view(study, definition)
     decision = None
     if first.kind == "suggested":
-        likely = _finish_probability(service, study, first, before)
-        decision = _decision(study, first, before).model_copy(update={"finish_probability": likely})
+        likely = _finish_probability(service, study, definition.space(), first, before)
+        decision = _decision(study, definition, first, before).model_copy(update={"finish_probability": likely})
     return history.Why(
-        trial=render.trial(trial, study),
+        trial=render.trial(trial, definition),
         decision=decision,
         events=[_with_words(view, event) for event in trial_events],
     )
@@ -65,10 +66,12 @@ def _with_words(study: views.Study, event: EventRow) -> history.TrialEvent:
     return history.TrialEvent(**dict(render.event(event)), in_words=happened(study, event))
 
 
-def _finish_probability(service: Service, study: StudyRow, event: SuggestedRow, before: ReplayState) -> float | None:
+def _finish_probability(
+    service: Service, study: StudyRow, space: Space, event: SuggestedRow, before: ReplayState
+) -> float | None:
     """Return the probability that a suggested trial finishes, given what was known when it was suggested. None if too
     few trials had failed, if one of the points is outside the current space, or if the model does not answer."""
-    space, (_, failed) = definition_of(study.definition).space(), before.awaited()
+    _, failed = before.awaited()
     finished = [row.parameters for row in before.counting()]
     if not are_many(len(finished), len(failed)) or service.is_loading:
         return None
@@ -84,9 +87,9 @@ def _finish_probability(service: Service, study: StudyRow, event: SuggestedRow, 
     return None if likely is None else float(likely)
 
 
-def _decision(study: StudyRow, event: SuggestedRow, before: ReplayState) -> history.Decision:
+def _decision(study: StudyRow, current: StoredDefinition, event: SuggestedRow, before: ReplayState) -> history.Decision:
     pending, failed = before.awaited()
-    definition = definition_of(before.study.definition)
+    definition = before.definition
     space, results = definition.space(), len(before.counting())
     stopped = (row for row in before.trials.values() if row.estimate is not None)
     results += sum(space.present(row.parameters) is not None for row in stopped)
@@ -94,8 +97,22 @@ def _decision(study: StudyRow, event: SuggestedRow, before: ReplayState) -> hist
     key = None if event.payload["cell"] is None else event.payload["cell"]["key"]
     expected = event.payload["expected"]
     distance = _distance(space, event.payload["parameters"], before)
-    best_result = as_best(before.study, best)
+    best_result = as_best(before.study, definition, best)
     gain = None if expected is None or best_result is None else _gain(definition.sign, expected, best_result)
+    names, has_intervals = Labels.of(current), isinstance(definition.algorithm, AutoProfile)
+    known = Known(
+        sign=definition.sign,
+        best=best_result,
+        distance=distance,
+        context=space.context,
+        measured=measured_of(definition.parameters),
+        shared=definition.plates.shared if definition.plates else (),
+        names=names,
+        new=_novelty(space, event, before, names),
+        has_intervals=has_intervals,
+        results=results,
+        fewest=Domain(space).fewest_results if has_intervals else 0,
+    )
     return history.Decision(
         revision=before.study.study_seq,
         origin=event.payload["origin"],
@@ -109,20 +126,7 @@ def _decision(study: StudyRow, event: SuggestedRow, before: ReplayState) -> hist
         distance=distance,
         gain=gain,
         trust=event.payload.get("trust"),
-        in_words=in_words(
-            event,
-            definition.sign,
-            best_result,
-            distance,
-            space.context,
-            Labels.of(definition_of(study.definition)),
-            definition.plates.shared if definition.plates else (),
-            _novelty(space, event, before, Labels.of(definition_of(study.definition))),
-            measured=measured_of(definition.parameters),
-            has_intervals=isinstance(definition.algorithm, AutoProfile),
-            results=results,
-            fewest=Domain(space).fewest_results if isinstance(definition.algorithm, AutoProfile) else 0,
-        ),
+        in_words=in_words(event, known),
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import partial
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from adabkb_service.contract.quantities import Quantity, with_unit
 from adabkb_service.operations.words.digits import Digits
@@ -28,148 +28,128 @@ PHASES: Mapping[str | None, str] = {
 """Phase of the search -> sentence."""
 INFEASIBLE = "No result satisfies all outcome constraints yet, so the search looks for a point that does."
 FALLBACK = "The model did not answer in time, so the point is quasi-random."
-Format = Callable[[StoredPrediction, Quantity], str]
-"""Formats a prediction of a quantity."""
 HALF = 0.5
 MIN_DIGITS = 4
 MAX_DIGITS = 15
 
 
-def in_words(
-    event: SuggestedRow,
-    sign: float,
-    best: BestResult | None,
-    distance: float | None,
-    context: Collection[str] = (),
-    names: Labels = Labels(),  # noqa: B008 (it is frozen)
-    shared: Collection[str] = (),
-    new: str = "",
-    *,
-    measured: Collection[str] = (),
-    has_intervals: bool = True,
-    results: int = 0,
-    fewest: int = 0,
-) -> str:
-    """Return sentences about why the point of a suggestion was chosen.
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What was known when a point was suggested."""
 
-    Args:
-        event: the event of the suggestion.
-        sign: 1 if the objective is maximized, -1 if it is minimized.
-        best: the best result when the point was suggested; None without one.
-        distance: distance from the nearest earlier point, as a share of a parameter's range; None for the first point.
-        context: names of the context parameters.
-        names: the labels and units of the study.
-        shared: names of the parameters whose values are equal on a plate.
-        new: a sentence about what is new about the point; empty if nothing is.
-        measured: names of the context parameters that are measured with the result.
-        has_intervals: whether the bounds of the prediction are those of a 90% interval, as in the profile auto;
-            otherwise, its standard deviation is given.
-        results: the number of results when the point was suggested.
-        fewest: the number of results with which one can rely on the model.
-    """
-    as_text = partial(_estimate, has_intervals=has_intervals)
-    few = f"There were too few results to rely on a prediction: {results} of {fewest}." if results < fewest else ""
-    return " ".join(
-        _sentences(event.payload, sign, best, distance, context, measured, names, shared, new, as_text, few)
-    )
+    sign: float
+    """1 if the objective is maximized, -1 if it is minimized."""
+    best: BestResult | None
+    """The best result; None without one."""
+    distance: float | None = None
+    """Distance from the nearest earlier point, as a share of a parameter's range; None for the first point."""
+    context: Collection[str] = ()
+    """Names of the context parameters."""
+    measured: Collection[str] = ()
+    """Names of the context parameters that are measured with the result."""
+    shared: Collection[str] = ()
+    """Names of the parameters whose values are equal on a plate."""
+    names: Labels = field(default_factory=Labels)
+    """The labels and units of the study."""
+    new: str = ""
+    """A sentence about what is new about the point; empty if nothing is."""
+    has_intervals: bool = True
+    """Whether the bounds of the prediction are those of a 90% interval, as in the profile auto; otherwise, its standard
+    deviation is given."""
+    results: int = 0
+    """The number of results."""
+    fewest: int = 0
+    """The number of results with which one can rely on the model."""
+
+    @property
+    def feasible_best(self) -> BestResult | None:
+        """The best result if it satisfies all outcome constraints."""
+        return self.best if self.best is not None and self.best.get("feasible", True) else None
+
+    def estimate(self, found: StoredPrediction, quantity: Quantity) -> str:
+        """Format a prediction with its 90% interval or, if its bounds are others, with its standard deviation."""
+        mean, std = found["mean"], found["std"]
+        if not std > 0.0:
+            return with_unit(_with_resolution(quantity.within(mean), 0.0), quantity.unit)
+        digits = Digits(mean, mean, FINEST, quantity)
+        if self.has_intervals:
+            return digits.expected(mean, found["lcb"], found["ucb"], std)
+        return digits.estimate(mean, std)
 
 
-def _sentences(
-    payload: Suggested,
-    sign: float,
-    best: BestResult | None,
-    distance: float | None,
-    context: Collection[str],
-    measured: Collection[str],
-    names: Labels,
-    shared: Collection[str],
-    new: str,
-    as_text: Format,
-    few: str,
-) -> Iterator[str]:
+def in_words(event: SuggestedRow, known: Known) -> str:
+    """Return sentences about why the point of a suggestion was chosen."""
+    return " ".join(_sentences(event.payload, known))
+
+
+def _sentences(payload: Suggested, known: Known) -> Iterator[str]:
     if payload["origin"] == "fallback":
         yield FALLBACK
         return
-    fixed_values, expected = payload["fixed"] or {}, payload["expected"]
-    if known := {name: value for name, value in fixed_values.items() if name in context and name not in measured}:
-        yield f"The context was {_settings(known, names)}."
-    if unknown := {name: value for name, value in fixed_values.items() if name in measured}:
-        yield f"The context that is measured with the result was assumed to be {_settings(unknown, names)}."
-    if equal := {name: value for name, value in fixed_values.items() if name in shared and name not in context}:
-        yield f"The trials of plate {payload['plate']} share {_settings(equal, names)}."
-    if fixed := {name: value for name, value in fixed_values.items() if name not in context and name not in equal}:
-        yield f"Held fixed: {_settings(fixed, names)}."
-    is_feasible = best is None or best.get("feasible", True)
-    yield PHASES[payload["phase"]] if is_feasible else INFEASIBLE
+    yield from _fixed(payload, known)
+    yield PHASES[payload["phase"]] if known.best is None or known.feasible_best is not None else INFEASIBLE
     if payload["phase"] == "sample":
         return
-    if new:
-        yield new
-    if not few:
-        yield from _prediction(expected, sign, best if is_feasible else None, names, as_text)
+    if known.new:
+        yield known.new
+    if known.results >= known.fewest:
+        yield from _prediction(payload["expected"], known)
     elif payload["phase"] != "start":
-        yield few
+        yield f"There were too few results to rely on a prediction: {known.results} of {known.fewest}."
     for study, trust in payload.get("trust", {}).items():
         yield _of_older(study, trust)
-    if distance is not None:
-        yield _distance(distance)
+    if known.distance is not None:
+        yield _distance(known.distance)
 
 
-def _prediction(
-    expected: StoredPrediction | None,
-    sign: float,
-    best: BestResult | None,
-    names: Labels,
-    as_text: Format,
-) -> Iterator[str]:
+def _fixed(payload: Suggested, known: Known) -> Iterator[str]:
+    """Yield the values that the point had to have, by reason."""
+    values, names, context = payload["fixed"] or {}, known.names, known.context
+    if given := {name: value for name, value in values.items() if name in context and name not in known.measured}:
+        yield f"The context was {_settings(given, names)}."
+    if unknown := {name: value for name, value in values.items() if name in known.measured}:
+        yield f"The context that is measured with the result was assumed to be {_settings(unknown, names)}."
+    if equal := {name: value for name, value in values.items() if name in known.shared and name not in context}:
+        yield f"The trials of plate {payload['plate']} share {_settings(equal, names)}."
+    if fixed := {name: value for name, value in values.items() if name not in context and name not in equal}:
+        yield f"Held fixed: {_settings(fixed, names)}."
+
+
+def _prediction(expected: StoredPrediction | None, known: Known) -> Iterator[str]:
     """Yield the prediction at the point of each objective, and the probability that the point satisfies all bounds."""
     if expected is None:
         return
     if "mean" not in expected:
         each = (
-            f"{names.metric(name)} {as_text(found, names.quantity(name))}"
+            f"{known.names.metric(name)} {known.estimate(found, known.names.quantity(name))}"
             for name, found in expected["metrics"].items()
         )
         yield f"The model expected {', '.join(each)}."
     else:
-        yield from _expectation(expected, sign, best, names.quantity(), as_text)
+        yield from _expectation(expected, known)
     if (probability := expected.get("feasible_probability")) is not None:
         yield f"The point satisfies all outcome constraints with probability {_percent(probability)}."
         if probability < HALF:
             yield "So it tests where the bounds are, rather than being a candidate for the best point."
 
 
-def _expectation(
-    expected: StoredPrediction,
-    sign: float,
-    best: BestResult | None,
-    quantity: Quantity,
-    as_text: Format,
-) -> Iterator[str]:
+def _expectation(expected: StoredPrediction, known: Known) -> Iterator[str]:
     """Yield the prediction at the point, compared with the best result if there is one."""
+    best, quantity, sign = known.feasible_best, known.names.quantity(), known.sign
+    text = f"The model expected {known.estimate(expected, quantity)}"
     if best is None:
-        yield f"The model expected {as_text(expected, quantity)} here."
-    else:
-        lead = sign * (expected["mean"] - best["value"])
-        bound = quantity.high if sign > 0 else quantity.low
-        if bound is not None and sign * (best["value"] - bound) >= 0.0:
-            yield f"The model expected {as_text(expected, quantity)}; no result can be better than the best one so far."
-            return
-        value = with_unit(_with_resolution(best["value"], expected["std"]), quantity.unit)
-        value = value if quantity.digits is None else written(quantity, best["value"])
-        chance = _probability(lead, expected["std"])
-        better = "Probably better" if chance > HALF else "Probably not better"
-        yield f"The model expected {as_text(expected, quantity)} here."
-        yield f"{better} than the best result until then, {value} ({_percent(chance)} chance)."
-
-
-def _estimate(found: Mapping[str, float], quantity: Quantity, *, has_intervals: bool) -> str:
-    """Format a prediction with its 90% interval or, if its bounds are others, with its standard deviation."""
-    mean, std = found["mean"], found["std"]
-    if not std > 0.0:
-        return with_unit(_with_resolution(quantity.within(mean), 0.0), quantity.unit)
-    digits = Digits(mean, mean, FINEST, quantity)
-    return digits.expected(mean, found["lcb"], found["ucb"], std) if has_intervals else digits.estimate(mean, std)
+        yield f"{text} here."
+        return
+    bound = quantity.high if sign > 0 else quantity.low
+    if bound is not None and sign * (best["value"] - bound) >= 0.0:
+        yield f"{text}; no result can be better than the best one so far."
+        return
+    value = with_unit(_with_resolution(best["value"], expected["std"]), quantity.unit)
+    value = value if quantity.digits is None else written(quantity, best["value"])
+    chance = _probability(sign * (expected["mean"] - best["value"]), expected["std"])
+    better = "Probably better" if chance > HALF else "Probably not better"
+    yield f"{text} here."
+    yield f"{better} than the best result until then, {value} ({_percent(chance)} chance)."
 
 
 def _with_resolution(value: float, std: float) -> str:

@@ -28,7 +28,7 @@ from adabkb_service.operations.model.sample import sampled
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.words.ending import EndedEarly, ended_early
 from adabkb_service.storage import events, grants, observations, overview, result_table, studies
-from adabkb_service.storage.rows import EventRow, StudyRow, StudyState
+from adabkb_service.storage.rows import EventRow, StudyState
 from adabkb_service.study import render
 
 MAX_RESULTS = 1500
@@ -164,7 +164,7 @@ class Overview:
             queued = [row.trial.number for row in rows if row.trial and row.trial.origin == "queued" and not row.result]
             repeating = result_table.repeating(connection, study_id, queued) if queued else set()
         space = definition.space()
-        return Lines([_line(row, study, definition, space, corrected, repeats, repeating) for row in rows], count)
+        return Lines([_line(row, definition, space, corrected, repeats, repeating) for row in rows], count)
 
     def history(self, study_id: str) -> dict[str, Any]:
         """Return a study's results; if there are many, the extreme ones and a random sample. Each has the prediction
@@ -287,7 +287,8 @@ class Overview:
         with self._service.database.reading() as connection:
             study = studies.get(connection, study_id)
             rows = overview.recent_trials(connection, study_id, RECENT)
-        return [render.trial(row, study) for row in rows]
+        definition = definition_of(study.definition)
+        return [render.trial(row, definition) for row in rows]
 
     def ended(self, study_id: str) -> EndedEarly | None:
         """Return how a user ended a study before its budget was used up; None if no user did.
@@ -391,14 +392,13 @@ def _remove_gaps(results: Sequence[dict[str, Any]], records: RecordList, definit
 
 def _line(
     row: result_table.TableRow,
-    study: StudyRow,
     definition: StoredDefinition,
     space: Space,
     corrected: set[int],
     repeats: Mapping[int, result_table.Repeats],
     repeating: set[int],
 ) -> Line:
-    trial = None if row.trial is None else render.trial(row.trial, study)
+    trial = None if row.trial is None else render.trial(row.trial, definition)
     if row.result is None:
         return Line(trial, None, is_repeat=trial is not None and trial.number in repeating)
     seq, same = row.result.seq, repeats.get(row.result.seq)

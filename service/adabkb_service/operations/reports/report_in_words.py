@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from adabkb_service.contract import answers
 from adabkb_service.contract.front import Front, FrontEstimate
@@ -18,7 +18,9 @@ from adabkb_service.operations.reports.study_report import Line, StudyReport
 from adabkb_service.operations.words import wording
 from adabkb_service.operations.words.columns_in_words import aligned
 from adabkb_service.operations.words.corrections_in_words import corrected
+from adabkb_service.operations.words.ending import ENDED
 from adabkb_service.operations.words.reasons import reason_of
+from adabkb_service.operations.words.sentences import plate_closed, whose
 from adabkb_service.operations.words.settings_in_words import changed
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.storage.files import FileRow
@@ -31,8 +33,6 @@ CHANGES = {
     "resumed": "Resumed",
     "completed": "Complete",
 }
-ENDED = "Ended by a user."
-"""Why a study is complete whose budget a user has lowered to the number of issued trials."""
 QUESTIONS = ("Is it going well?", "Why this trial?", "What was learned?", "Can I stop?")
 """What the parts of an assessment answer, in its order; ``assets/assessment.js`` asks the same."""
 TRUST = "Can you trust the model?"
@@ -327,32 +327,49 @@ def exclusions(report: StudyReport) -> dict[int, str]:
 def result_cells(study: answers.Study, line: Line, reasons: Mapping[int, str] = MappingProxyType({})) -> list[str]:
     """Return a row of the table of results. ``reasons``: number of an excluded result -> why it is excluded."""
     trial, result = line.trial, line.result
-    point = result.parameters if result else trial.parameters if trial else {}
+    told = result or trial
     cells = [str(trial.number) if trial else f"R{result.seq}" if result else "", _state(study, line)]
     if study.plates:
-        plate = trial.plate if trial else result.plate if result else None
-        cells.append(str(plate) if plate else UNKNOWN)
+        own = trial or result
+        cells.append(str((own and own.plate) or UNKNOWN))
+    cells += [*_measured_cells(study, result), *_setting_cells(study, line), _notes(line, reasons)]
+    return [*cells, (trial and trial.worker) or UNKNOWN, (told and told.reported_by) or UNKNOWN, moment(_when(line))]
+
+
+def _measured_cells(study: answers.Study, result: answers.Observation | None) -> list[str]:
+    """Return the value with its standard error, unless there are several objectives, and those of each metric."""
+    cells = []
     if not study.objectives:
-        cells += [
-            _format_measured(study, None, result.value if result else None),
-            figure(result.std_error if result else None),
-        ]
-    metrics, errors = (result.metrics or {}, result.std_errors or {}) if result else ({}, {})
+        value, error = (None, None) if result is None else (result.value, result.std_error)
+        cells = [_format_measured(study, None, value), figure(error)]
+    metrics, errors = ({}, {}) if result is None else (result.metrics or {}, result.std_errors or {})
     for name in wording.measured(study):
         is_beyond = result is not None and wording.beyond(study, result, name)
         number = _format_measured(study, name, metrics.get(name))
         cells += [f"{BEYOND} {number}" if is_beyond else number, figure(errors.get(name))]
+    return cells
+
+
+def _setting_cells(study: answers.Study, line: Line) -> list[str]:
+    """Return the parameters, except fixed ones."""
+    trial, result = line.trial, line.result
+    point = result.parameters if result else trial.parameters if trial else {}
     suggested = trial.parameters if trial and result else point
     point, suggested = (wording.as_shown(study, each) for each in (point, suggested))
-    cells += [_evaluated_setting(each, point, suggested) for each in study.parameters if each.kind != "fixed"]
-    notes = [] if trial is None else [wording.reason(trial), trial.attributes.get("note")]
-    if trial is None and result is not None:
+    return [_evaluated_setting(each, point, suggested) for each in study.parameters if each.kind != "fixed"]
+
+
+def _notes(line: Line, reasons: Mapping[int, str]) -> str:
+    """Return the reason or note of a trial, or of a result without a trial, and why the result is excluded."""
+    trial, result = line.trial, line.result
+    notes: list[Any] = []
+    if trial is not None:
+        notes = [wording.reason(trial), trial.attributes.get("note")]
+    elif result is not None:
         notes = [result.attributes.get("note")]
     if result is not None and result.excluded and result.seq in reasons:
         notes.append(f"excluded: {reasons[result.seq]}")
-    worker, told = (None if trial is None else trial.worker), result or trial
-    people = [worker or UNKNOWN, (told and told.reported_by) or UNKNOWN]
-    return [*cells, "; ".join(str(each) for each in notes if each), *people, moment(_when(line))]
+    return "; ".join(str(each) for each in notes if each)
 
 
 def without_empty(study: answers.Study, header: list[str], rows: list[list[str]]) -> Table:
@@ -454,13 +471,12 @@ def _change(study: answers.Study, event: EventRow, trials: Mapping[int, int]) ->
         case "updated":
             return f"Changed: {changed(event.payload['changes'], study.quantities, event.payload.get('was'))}"
         case "plate_closed":
-            return f"Plate {event.payload['plate']} ended with free places: it had no unused conditions left"
+            return plate_closed(event.payload["plate"])
         case "failed" | "released" | "retried" | "withdrawn":
             return f"Trial {event.trial} {OF_TRIALS[event.kind]}"
         case "corrected":
             seq = event.payload["observation"]
-            whose = f"The result of trial {trials[seq]}" if seq in trials else f"Own result R{seq}"
-            return f"{whose} was {corrected(study.quantities, event.payload)}"
+            return f"{whose(trials.get(seq), seq)} was {corrected(study.quantities, event.payload)}"
     return CHANGES[event.kind]
 
 

@@ -213,7 +213,7 @@ def _lines(connection: Connection, study: StudyRow) -> Iterator[Line]:
     repeats = result_table.repeats(connection, study.id)
     for trial, result in table.pairs(connection, study):
         yield Line(
-            None if trial is None else render.trial(trial, study),
+            None if trial is None else render.trial(trial, definition),
             None if result is None else render.observation(result, definition, space),
             None if result is None else repeats.get(result.seq),
         )

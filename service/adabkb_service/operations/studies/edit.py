@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.catalogue import NOT_GIVEN
 from adabkb_service.contract.quantities import WORDS, without_words
-from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
+from adabkb_service.contract.stored import StoredDefinition, edited
 from adabkb_service.contract.tables import are_alike, with_changes, with_digests
 from adabkb_service.contract.wording import sentence
 from adabkb_service.engine.axes import canonical
@@ -77,7 +77,7 @@ def edit(
         Invalid: the space, one of these fields or a row is invalid; a default is missing, or is not a value of its
             parameter; or the study does not allow edits (see ``check_editable``).
     """
-    definition = definition_of(draft.study.definition)
+    definition = draft.definition
     before = {each.name: each.model_dump(mode="json") for each in definition.parameters}
     new = {each["name"]: each for each in parameters or ()}
     _check_names(parameters or (), new, defaults or {})

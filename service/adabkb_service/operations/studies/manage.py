@@ -22,7 +22,7 @@ from adabkb_service.contract.objectives import ALONE
 from adabkb_service.contract.quantities import UNNAMED, WORDS, check_quantities
 from adabkb_service.contract.readable import check_readable
 from adabkb_service.contract.stop import Stop
-from adabkb_service.contract.stored import REPLACED, definition_of, first_stored
+from adabkb_service.contract.stored import REPLACED, StoredDefinition, definition_of, first_stored
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
 from adabkb_service.contract.transfer import Snapshot
 from adabkb_service.engine.cells import NEW_TREE
@@ -252,7 +252,7 @@ def get(study_id: str) -> Request[answers.Study]:
 
 
 def _view(draft: Draft, _: Points) -> Outcome[answers.Study]:
-    return Outcome(lifecycle.full_view(draft.study))
+    return Outcome(lifecycle.full_view(draft.study, draft.definition))
 
 
 def page(
@@ -317,10 +317,10 @@ def _change(
     study = draft.study
     check_revision(study, revisions)
     if former:
-        check_former(f"Study {study.id!r}", lifecycle.full_view(study), former)
+        check_former(f"Study {study.id!r}", lifecycle.full_view(study, draft.definition), former)
     check_readable(changes, {**study.definition, "title": study.title, "tags": study.tags})
-    _check_rules(study, changes)
-    _check_budget(study, changes)
+    _check_rules(draft.definition, changes)
+    _check_budget(draft, changes)
     is_paused = changes["state"] == "paused" if "state" in changes else study.paused
     if is_paused and not study.paused:
         draft.record("paused", {})
@@ -333,33 +333,32 @@ def _change(
     new = {name: changes[name] for name in columns if changes[name] != getattr(study, name)}
     was = {name: getattr(study, name) for name in new}
     if "quantities" in changes and changes["quantities"] != study.definition.get("quantities", {}):
-        new["quantities"] = _checked_quantities(study, changes["quantities"])
+        new["quantities"] = _checked_quantities(draft.definition, changes["quantities"])
         was["quantities"] = study.definition.get("quantities", {})
     if new:
         draft.record("updated", {"changes": new, "was": was})
     lifecycle.update_state(draft)
-    return Outcome(lifecycle.full_view(draft.study))
+    return Outcome(lifecycle.full_view(draft.study, draft.definition))
 
 
-def _check_budget(study: StudyRow, changes: dict[str, Any]) -> None:
+def _check_budget(draft: Draft, changes: dict[str, Any]) -> None:
     """Refuse a new budget of a kind that the study does not support."""
     if "budget" not in changes:
         return
     budget, message = changes["budget"], None
     is_cost = isinstance(budget, dict) and "cost" in budget
-    if cost_budget_of(study.definition) is not None:
+    if cost_budget_of(draft.study.definition) is not None:
         message = None if is_cost else IN_COSTS
     elif is_cost:
         message = NOT_IN_COSTS
-    elif isinstance(budget, dict) and definition_of(study.definition).plates is None:
+    elif isinstance(budget, dict) and draft.definition.plates is None:
         message = NEEDS_PLATES
     if message is not None:
         raise Invalid([FieldError("/budget", message, "budget")])
 
 
-def _check_rules(study: StudyRow, changes: dict[str, Any]) -> None:
+def _check_rules(definition: StoredDefinition, changes: dict[str, Any]) -> None:
     """Refuse a new tolerance or new stopping rules that the study does not support."""
-    definition = definition_of(study.definition)
     field_errors = []
     if definition.objectives and changes.get("tolerance") is not None:
         field_errors.append(FieldError("/tolerance", ALONE["tolerance"], "objectives"))
@@ -377,13 +376,12 @@ def _check_rules(study: StudyRow, changes: dict[str, Any]) -> None:
         raise Invalid([FieldError("/stop", detail, "stop")])
 
 
-def _checked_quantities(study: StudyRow, quantities: dict[str, Any]) -> dict[str, Any]:
+def _checked_quantities(definition: StoredDefinition, quantities: dict[str, Any]) -> dict[str, Any]:
     """Check new quantities, and return them.
 
     Raises:
         Invalid: the study does not measure one of the quantities.
     """
-    definition = definition_of(study.definition)
     metrics = [metric.name for metric in definition.metrics_with_bounds]
     try:
         check_quantities(dict.fromkeys(quantities, UNNAMED), metrics, several=bool(definition.objectives))

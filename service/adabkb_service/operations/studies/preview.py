@@ -74,9 +74,8 @@ def preview(study_id: str, changes: dict[str, Any]) -> Request[Preview]:
 
 def _used_results(draft: Draft) -> set[int]:
     """Return the numbers of the results that the model uses."""
-    return {
-        row.seq for row in filter(counting(draft.study), observations.every(draft.connection, draft.study.id).values())
-    }
+    rows, counts = observations.every(draft.connection, draft.study.id), counting(draft.study, draft.definition)
+    return {row.seq for row in filter(counts, rows.values())}
 
 
 def _differences(before: Study, after: Study) -> Iterator[Difference]:

@@ -40,7 +40,7 @@ def trial(service: Service, study_id: str, number: int) -> answers.Trial:
     """
     with service.database.reading() as connection:
         study = studies.get(connection, study_id)
-        return render.trial(trials.get(connection, study_id, number), study)
+        return render.trial(trials.get(connection, study_id, number), definition_of(study.definition))
 
 
 def list_trials(
@@ -60,11 +60,11 @@ def list_trials(
     """
     texts = [_texts(name, value) for name, value in attributes]
     with service.database.reading() as connection:
-        study = studies.get(connection, study_id)
+        definition = definition_of(studies.get(connection, study_id).definition)
         items: list[answers.Trial] = []
         while True:
             found = trials.bounded_page(connection, study_id, state=state, after=after, limit=limit, texts=texts)
-            items += (render.trial(row, study) for row in found.rows if _has(row, attributes))
+            items += (render.trial(row, definition) for row in found.rows if _has(row, attributes))
             if len(items) > limit:
                 return Page(items[:limit], items[limit - 1].number)
             if found.is_last:

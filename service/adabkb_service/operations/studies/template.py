@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 from adabkb_service.contract.budget import cost_budget_of
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, CatalogueParameter
-from adabkb_service.contract.stored import definition_of
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
 from adabkb_service.operations.words.ending import ended_early
 from adabkb_service.storage.rows import StudyRow
@@ -40,7 +39,7 @@ def template(study_id: str) -> Request[Template]:
 
 
 def _template(draft: Draft, _: Points) -> Outcome[Template]:
-    definition = definition_of(draft.study.definition)
+    definition = draft.definition
     found = definition.model_dump(mode="json", exclude_defaults=True, exclude=OWN)
     found |= _current(draft.study, found)
     is_used_up = lifecycle.no_more_points_reason(draft.study) == "budget"

@@ -8,7 +8,7 @@ import hmac
 import secrets
 from collections.abc import Mapping
 
-from adabkb_service.contract.stored import definition_of
+from adabkb_service.contract.stored import StoredDefinition, definition_of
 from adabkb_service.contract.webhooks import Message, Notification
 from adabkb_service.operations.words import wording
 from adabkb_service.operations.words.reasons import REASONS, reason_of
@@ -52,13 +52,14 @@ def message(study: StudyRow, event: EventRow, trial: TrialRow | None, notificati
         trial: the current row of the event's trial, if any.
         notification: the notification that the event causes.
     """
+    definition = definition_of(study.definition)
     return Message(
         notification=notification,
         study=study.id,
         seq=event.seq,
         at=event.created_at,
-        text=_text(study, event, trial),
-        trial=None if trial is None else render.trial(trial, study),
+        text=_text(study, definition, event, trial),
+        trial=None if trial is None else render.trial(trial, definition),
     )
 
 
@@ -86,10 +87,10 @@ def signed(secret: str, delivery: str, seconds: int, body: bytes) -> dict[str, s
     }
 
 
-def _text(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:
+def _text(study: StudyRow, definition: StoredDefinition, event: EventRow, trial: TrialRow | None) -> str:
     if event.trial is None:
         return f"Study {study.id} {_of_study(event)}"
-    return f"Trial {event.trial} of study {study.id} {_of_trial(study, event, trial)}"
+    return f"Trial {event.trial} of study {study.id} {_of_trial(definition, event, trial)}"
 
 
 def _of_study(event: EventRow) -> str:
@@ -103,7 +104,7 @@ def _of_study(event: EventRow) -> str:
     raise ValueError(f"events of the kind {event.kind} cause no notification about a study")
 
 
-def _of_trial(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:
+def _of_trial(definition: StoredDefinition, event: EventRow, trial: TrialRow | None) -> str:
     match event.kind:
         case "suggested" | "leased":
             until = None if trial is None or trial.state != "active" else trial.leased_until
@@ -113,7 +114,7 @@ def _of_trial(study: StudyRow, event: EventRow, trial: TrialRow | None) -> str:
             of = f" of {event.payload['worker']}" if event.payload["worker"] else ""
             return f"is overdue: the reservation{of} ended without a result."
         case "observed":
-            return f"gave {wording.result(definition_of(study.definition).quantities, event.payload)}."
+            return f"gave {wording.result(definition.quantities, event.payload)}."
         case "failed":
             return f"failed{_because(event)}."
         case "stopped":

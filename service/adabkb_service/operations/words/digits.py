@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from adabkb_service.contract.quantities import UNNAMED, Quantity, in_points, plus_minus, with_unit
 from adabkb_service.engine.wording import decimals
+from adabkb_service.operations.words.rounding import rounded, significant
 from adabkb_service.operations.words.values_in_words import LARGE, exponential, figure, fixed
 
 MAX_PLACES = 6
@@ -101,7 +102,7 @@ def mean(quantity: Quantity, value: float) -> str:
     significant ones. ``meanOf`` in ``assets/words.js`` does the same."""
     if quantity.digits is not None:
         return _format(value, quantity.digits)
-    return figure(float(f"{value:.{DIGITS_OF_MEAN}g}"))
+    return figure(significant(value, DIGITS_OF_MEAN))
 
 
 def estimate(mean: float, std: float, finest: int = MAX_PLACES) -> str:
@@ -116,7 +117,7 @@ def apportioned(values: Sequence[float], total: float, places: int) -> list[floa
     those with the largest remainders get one unit more. ``apportioned`` in ``assets/words.js`` does the same."""
     size = 10.0**-places
     counts = [math.floor(value / size + 1e-9) for value in values]
-    left = round(total / size) - sum(counts)
+    left = round(rounded(total, places) / size) - sum(counts)
     by_remainder = sorted(range(len(values)), key=lambda i: counts[i] - values[i] / size)
     for i in by_remainder[: max(left, 0)]:
         counts[i] += 1
@@ -138,4 +139,4 @@ def _format(value: float, places: int) -> str:
         return exponential(value, MIN_DIGITS)
     if abs(value) >= LARGE:
         return exponential(value, min(max(1 + places + math.floor(math.log10(abs(value))), 1), MAX_DIGITS))
-    return fixed(round(value, places) + 0.0, max(places, 0))  # -0.0 becomes 0.0
+    return fixed(rounded(value, places) + 0.0, max(places, 0))  # -0.0 becomes 0.0

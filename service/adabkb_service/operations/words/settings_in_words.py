@@ -1,5 +1,4 @@
-"""The changed settings of a study in words, for the report. In the list of events on the page, ``assets/feed.js`` does
-the same with the data of this module, except for quantities."""
+"""The changed settings of a study in words, for its list of events and for its report."""
 
 from __future__ import annotations
 

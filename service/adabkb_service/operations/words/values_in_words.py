@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from adabkb_service.operations.words.rounding import rounded, significant
+
 MINUS, SPACE = "\N{MINUS SIGN}", "\N{NARROW NO-BREAK SPACE}"
 TIMES = "\N{MULTIPLICATION SIGN}10"
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -24,12 +26,12 @@ def figure(value: float | None, digits: int = 5) -> str:
         return fixed(int(value), 0)
     if size >= LARGE or size < SMALL:
         return exponential(value, digits)
-    return f"{float(f'{value:.{digits}g}'):,}".removesuffix(".0").replace(",", SPACE).replace("-", MINUS)
+    return f"{significant(value, digits):,}".removesuffix(".0").replace(",", SPACE).replace("-", MINUS)
 
 
 def fixed(value: float, places: int) -> str:
     """Format a number with this many decimals, and spaces between groups of three digits."""
-    return f"{value:,.{places}f}".replace(",", SPACE).replace("-", MINUS)
+    return f"{rounded(value, places):,.{places}f}".replace(",", SPACE).replace("-", MINUS)
 
 
 def size(count: int) -> str:
@@ -42,7 +44,7 @@ def size(count: int) -> str:
 
 def exponential(value: float, digits: int) -> str:
     """Format a number with a power of ten, with up to ``digits`` significant digits."""
-    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    mantissa, _, exponent = f"{significant(value, digits):.{digits - 1}e}".partition("e")
     if "." in mantissa:
         mantissa = mantissa.rstrip("0").rstrip(".")
     return f"{mantissa.replace('-', MINUS)}{TIMES}{str(int(exponent)).translate(RAISED)}"

@@ -18,7 +18,7 @@ from adabkb_service.contract.model import ModelRecommendation
 from adabkb_service.contract.parameters import FloatParameter, Parameter
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, in_points, titled, with_unit
 from adabkb_service.engine.answers import INTERVAL
-from adabkb_service.operations.words import digits
+from adabkb_service.operations.words import digits, rounding
 from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.reasons import LATE, of_event
 from adabkb_service.operations.words.values_in_words import as_typed, figure, fixed, shown
@@ -349,7 +349,7 @@ def setting(parameter: Parameter, value: object) -> str:
         return figure(float(value), 12)
     if parameter.scale == "log":
         return figure(float(value), 3)
-    return figure(round(float(value), _places(parameter)), 12)
+    return figure(rounding.rounded(float(value), _places(parameter)), 12)
 
 
 def _places(parameter: FloatParameter) -> int:

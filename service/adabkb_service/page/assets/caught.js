@@ -3,13 +3,10 @@
 import { Refused } from "./calls.js";
 import { worded } from "./refusals.js";
 
-/** The message of a caught value, in the words of the page or, on request, as the server wrote it.
+/** The message of a caught value, in the words of the page.
  * @param {unknown} caught
  */
-export const messageOf = (caught, isWorded = true) => {
-  if (!(caught instanceof Error)) return String(caught);
-  return isWorded ? worded(caught.message) : caught.message;
-};
+export const messageOf = (caught) => (caught instanceof Error ? worded(caught.message) : String(caught));
 
 /** The status with which the server refused a request; undefined for other errors.
  * @param {unknown} caught

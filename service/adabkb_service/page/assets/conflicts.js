@@ -1,7 +1,7 @@
 // Two people who change the same field: a form that was opened before the other change does not silently replace it.
 
 import { call } from "./calls.js";
-import { Guided, messageOf, statusOf } from "./caught.js";
+import { Guided, statusOf } from "./caught.js";
 import { dataOf } from "./elements.js";
 import { body, fieldsOf, isChanged, Mistakes, Mistyped, tellProblem } from "./forms.js";
 import { same } from "./kept.js";
@@ -154,15 +154,14 @@ const numbersOf = ({ value, metrics }) =>
 /** Why a result was not stored: another person has reported another one. With links to it.
  * @param {HTMLFormElement} form
  * @param {Record<string, any>} sent
- * @param {unknown} refusal
+ * @param {Problem} refusal
  */
-export async function conflictOf(form, { trial, ...result }, refusal) {
+export async function conflictOf(form, { trial, ...result }, { observation }) {
   const path = trialPath(form, trial);
   const stored = await call("GET", path);
   const page = path.replace("/v1/studies/", "/studies/");
   const links = [{ href: page, text: `Trial ${trial}` }];
-  const [, seq] = /observation (\d+)/.exec(messageOf(refusal, false)) ?? [];
-  if (seq) links.push({ href: `${page}#correct-${seq}`, text: "Correct the stored result" });
+  if (observation) links.push({ href: `${page}#correct-${observation}`, text: "Correct the stored result" });
   const what = stored.state === "failed" ? "that this trial failed" : `${numbersOf(stored)} for this trial`;
   const mine = numbersOf(result) || "your input";
   return new Guided(`Another person has already reported ${what}, so ${mine} was not stored.`, links);

@@ -39,7 +39,7 @@ function beyond({ outcome_constraints: bounds = [] }, metrics) {
   return found.length ? found.map((each) => each.metric) : null;
 }
 
-/** Whether the gap is smaller than the distance to the natural bound, as in the server's `wording.gap`.
+/** Whether the gap is smaller than the distance to the natural bound, as the server's `quantities.informative` decides.
  * @param {ShownStudy} study
  */
 function isNews({ gap, best, direction, quantities }) {

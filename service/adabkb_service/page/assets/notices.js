@@ -2,18 +2,10 @@
 
 import { byId } from "./elements.js";
 
-/** Kinds of events with notifications, as for webhooks. A pause with a reason is notified of, too. */
-const TOLD = new Set(["suggested", "leased", "expired", "observed", "failed", "stopped", "completed", "model_failed"]);
-/** @param {StudyEvent} event */
-const isTold = ({ kind, trial, payload }) => {
-  if (kind === "paused") return Boolean(payload.reason);
-  if (kind === "observed" && trial === null) return false;
-  return TOLD.has(kind) && !payload.renewed;
-};
-
-/** Let the button turn notifications on and off. Returns a function that notifies of an event in words.
+/** Let the button turn notifications on and off. Returns a function that notifies of an event, by its number and
+ * in words.
  * @param {string} study
- * @returns {(event: StudyEvent, text: string) => void}
+ * @returns {(seq: number, text: string) => void}
  */
 export function notices(study) {
   const button = byId("notify", HTMLButtonElement);
@@ -36,9 +28,9 @@ export function notices(study) {
     show();
   });
   show();
-  return (event, text) => {
-    if (!isOn() || !document.hidden || !isTold(event)) return;
-    const notice = new Notification(study, { body: text, tag: `${study} ${event.seq}` });
+  return (seq, text) => {
+    if (!isOn() || !document.hidden) return;
+    const notice = new Notification(study, { body: text, tag: `${study} ${seq}` });
     notice.addEventListener("click", () => {
       focus();
       notice.close();

@@ -450,7 +450,8 @@ async function send(form) {
       await perform(form, form.dataset.now ? { ...sent, was: before(form, sent) } : sent);
       return;
     } catch (error) {
-      if (problemOf(error)?.code === "result_conflict") throw await conflictOf(form, sent, error);
+      const problem = problemOf(error);
+      if (problem?.code === "result_conflict") throw await conflictOf(form, sent, problem);
       if (statusOf(error) !== 412 || turn === MAX_TURNS) throw error;
       if (!form.dataset.now) throw new Error(OUTDATED, { cause: error });
       await refuseIfOthersChanged(form, sent);

@@ -1,6 +1,6 @@
 // How a parameter is drawn along an axis: numbers on its scale, choices side by side in the order of the study.
 
-import { apportioned, exact, figure, inUnit, shortNames, shown, titled, wrapped } from "./words.js";
+import { apportioned, exact, figure, inUnit, rounded, shortNames, shown, titled, wrapped } from "./words.js";
 
 /** @type {(one: unknown, other: unknown) => boolean} */
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
@@ -19,10 +19,10 @@ const FINENESS = 3;
  * @param {string[]} [but] parameters that are left out
  */
 export function conditions(study, point, but = []) {
-  const rounded = asShown(study, point);
+  const told = asShown(study, point);
   return study.parameters
     .filter(({ name }) => name in point && !but.includes(name))
-    .map((each) => new Scale(each).condition(rounded[each.name]));
+    .map((each) => new Scale(each).condition(told[each.name]));
 }
 
 /** A point with the shares of mixtures rounded for display, so that the displayed shares sum to the total: people weigh
@@ -46,8 +46,8 @@ export function asShown({ mixtures = [], parameters }, point) {
     if (!isWhole || !isRounded) continue;
     const most = FEW_DIGITS - Math.max(Math.ceil(Math.log10(mixture.total)), 0); // more digits would be rounded again
     const places = Math.min(Math.max(...free.map((name) => scales.get(name)?.places ?? 0)), most);
-    const rounded = apportioned(values, left, places);
-    for (const [i, name] of free.entries()) found[name] = rounded[i];
+    const parts = apportioned(values, left, places);
+    for (const [i, name] of free.entries()) found[name] = parts[i];
   }
   return found;
 }
@@ -165,8 +165,7 @@ export class Scale {
     if (!this.isContinuous || typeof value !== "number") return shown(value);
     if (figure(value, FEW_DIGITS) === figure(value, 12)) return figure(value, 12);
     if (this.isLog) return figure(value, 3);
-    const size = 10 ** -this.places;
-    return figure(this.places > 0 ? Number(value.toFixed(this.places)) : Math.round(value / size) * size, 12);
+    return figure(rounded(value, this.places), 12);
   }
 
   /** The number of decimals of a thousandth of the range, which is first rounded up to a power of ten. */

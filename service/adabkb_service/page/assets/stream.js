@@ -5,13 +5,14 @@ import { byId, dataOf } from "./elements.js";
 
 /** Call a function with each event of a study that is stored from now on, and another one when events may have been
  * missed. Returns a function that ends this.
- * @param {string} api the address of the study
+ * @template {StudyEvent} T
+ * @param {string} address of the stream
  * @param {string} cursor of the first event
- * @param {(event: StudyEvent) => void} told
+ * @param {(event: T) => void} told
  * @param {{ missed: () => void, opened?: () => void, lost?: (isOver: boolean) => void }} more
  */
-export function listen(api, cursor, told, { missed, opened = () => {}, lost = () => {} }) {
-  const source = new EventSource(`${api}/events?cursor=${cursor}`);
+export function listen(address, cursor, told, { missed, opened = () => {}, lost = () => {} }) {
+  const source = new EventSource(`${address}?cursor=${cursor}`);
   let isLost = false;
   source.addEventListener("open", () => {
     opened();
@@ -31,7 +32,7 @@ export function listen(api, cursor, told, { missed, opened = () => {}, lost = ()
 
 /** The same while the page is visible. A browser has six connections to a server, for all its tabs, so a hidden page
  * uses none.
- * @param {string} api
+ * @param {string} api the address of the study
  * @param {() => string} cursorOf returns the cursor of the first event that the page does not show
  * @param {(event: StudyEvent) => void} told
  * @param {{ missed: () => void }} more
@@ -40,7 +41,7 @@ export function listenWhileVisible(api, cursorOf, told, more) {
   /** @type {(() => void) | null} */
   let end = null;
   const turn = () => {
-    if (!document.hidden) end ??= listen(api, cursorOf(), told, more);
+    if (!document.hidden) end ??= listen(`${api}/events`, cursorOf(), told, more);
     else {
       end?.();
       end = null;

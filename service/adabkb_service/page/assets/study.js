@@ -246,4 +246,4 @@ function changed(event) {
 }
 
 document.body.addEventListener("study-changed", (event) => event.detail?.isFollowed || changed());
-follow(data, quantities, dataOf(page, "cursor"), changed);
+follow(data, dataOf(page, "cursor"), changed);

@@ -10,6 +10,29 @@ const RAISED = Object.fromEntries([..."-0123456789"].map((sign, i) => [sign, [..
 const LOWERED = Object.fromEntries(Object.entries(RAISED).map(([sign, raised]) => [raised, sign]));
 const POWER = /×10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)$/;
 
+/** A number rounded to this many decimals, as people do: halves away from zero, of the number as it is written. 80.35
+ * becomes 80.4, although the nearest binary number is less than 80.35. Negative decimals are zeros before the point.
+ * @param {number} value
+ * @param {number} places
+ */
+export function rounded(value, places) {
+  if (!Number.isFinite(value)) return value;
+  const [mantissa, exponent = "0"] = String(Math.abs(value)).split("e");
+  const [whole, decimals = ""] = mantissa.split(".");
+  const digits = whole + decimals;
+  const kept = whole.length + Number(exponent) + places;
+  if (kept >= digits.length) return value;
+  if (kept < 0) return 0;
+  const size = BigInt(digits.slice(0, kept)) + (digits[kept] >= "5" ? 1n : 0n);
+  return Math.sign(value) * Number(`${size}e${-places}`);
+}
+
+/** A number rounded to this many significant digits, in the same way.
+ * @param {number} value
+ * @param {number} digits
+ */
+const significant = (value, digits) => rounded(value, digits - 1 - Number(value.toExponential().split("e")[1]));
+
 /** A number with a useful number of digits, as the server's `figure` writes it.
  * @param {number | null | undefined} value
  */
@@ -18,7 +41,7 @@ export function figure(value, digits = 5) {
   const size = Math.abs(value);
   if (Number.isInteger(value) && size < LARGE) return grouped(String(value + 0));
   if (size >= LARGE || size < SMALL) return exponential(value, digits);
-  return grouped(String(Number(value.toPrecision(digits))));
+  return grouped(String(significant(value, digits)));
 }
 
 /** A written number with its thousands apart and a minus sign.
@@ -34,7 +57,7 @@ function grouped(text) {
  * @param {number} digits
  */
 function exponential(value, digits) {
-  const [mantissa, exponent] = Number(value.toPrecision(digits)).toExponential().split("e");
+  const [mantissa, exponent] = significant(value, digits).toExponential().split("e");
   return `${mantissa.replace("-", "−")}${TIMES}${[...String(Number(exponent))].map((sign) => RAISED[sign]).join("")}`;
 }
 
@@ -148,16 +171,19 @@ const MAX_EXACT = 6; // maximum decimals of a difference
 function fixed(value, places) {
   if (Math.abs(value) >= LARGE)
     return exponential(value, Math.min(Math.max(1 + places + Math.floor(Math.log10(Math.abs(value))), 1), MAX_PLACES));
-  const size = 10 ** -places;
-  const rounded = places < 0 ? Math.round(value / size) * size : value;
-  return exact(rounded, Math.max(places, 0));
+  return exact(rounded(value, places), Math.max(places, 0));
 }
 
 /** A number with this many decimals, however large it is.
  * @param {number} value
  * @param {number} places
  */
-export const exact = (value, places) => grouped(value.toFixed(places).replace(/^-(?=[0.]*$)/, ""));
+export const exact = (value, places) =>
+  grouped(
+    rounded(value, places)
+      .toFixed(places)
+      .replace(/^-(?=[0.]*$)/, ""),
+  );
 
 /** A number of a quantity with its unit: with the digits that the study asks for, by default five.
  * @param {number | null | undefined} value
@@ -285,7 +311,7 @@ export function between({ low, high }, std, quantity = {}) {
  */
 export function meanOf(value, quantity = {}) {
   return quantity.digits === undefined
-    ? inUnit(figure(Number(value.toPrecision(4))), quantity.unit)
+    ? inUnit(figure(significant(value, 4)), quantity.unit)
     : measured(value, quantity);
 }
 
@@ -366,7 +392,7 @@ export const within = (value, { low, high }) => Math.min(Math.max(value, low ?? 
 export function apportioned(values, total, places) {
   const size = 10 ** -places;
   const counts = values.map((value) => Math.floor(value / size + 1e-9));
-  const left = Math.round(total / size) - counts.reduce((sum, count) => sum + count, 0);
+  const left = Math.round(rounded(total, places) / size) - counts.reduce((sum, count) => sum + count, 0);
   const byRemainder = values
     .map((_, i) => i)
     .sort((a, b) => counts[a] - values[a] / size - (counts[b] - values[b] / size));

@@ -1,0 +1,13 @@
+"""Make all mistakes, and write the document."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from tools.mistakes import document
+from tools.mistakes.server import opened
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as server:
+        document.FILE.write_text(document.text(server))

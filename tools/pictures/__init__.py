@@ -1,0 +1,1 @@
+"""The pictures of the documentation, of real runs. ``make pictures`` draws them; screenshots differ each time."""
