@@ -252,7 +252,7 @@ class AsyncStudy:
         return await self._transport.perform(self._calls.unshare(user))
 
     async def give(self, owner: str) -> Access:
-        """Give the study to another owner. The former owner loses access."""
+        """Give the study to another owner. The former owner loses access, and the study's webhooks are turned off."""
         return await self._transport.perform(self._calls.give(owner))
 
     async def link(self, expires_at: datetime | None = None) -> Link:

@@ -848,6 +848,8 @@ class Access(Record):
     """User -> "read" or "work"; the user "*" means everybody."""
     unknown_users: tuple[str, ...] = ()
     """In the answer to ``Study.share``: users who have no token and have never logged in, such as mistyped names."""
+    webhooks_turned_off: tuple[str, ...] = ()
+    """In the answer to ``Study.give``: ids of the webhooks that were turned off."""
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,7 @@ class StudyCalls(TrialCalls):
         return self._change_access({"shared_with": {user: None}})
 
     def give(self, owner: str) -> Steps[Access]:
-        """Give the study to another owner. The former owner loses access."""
+        """Give the study to another owner. The former owner loses access, and the study's webhooks are turned off."""
         return self._change_access({"owner": owner})
 
     def link(self, expires_at: datetime | None = None) -> Steps[Link]:

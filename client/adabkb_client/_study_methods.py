@@ -256,7 +256,7 @@ class Study:
         return self._transport.perform(self._calls.unshare(user))
 
     def give(self, owner: str) -> Access:
-        """Give the study to another owner. The former owner loses access."""
+        """Give the study to another owner. The former owner loses access, and the study's webhooks are turned off."""
         return self._transport.perform(self._calls.give(owner))
 
     def link(self, expires_at: datetime | None = None) -> Link:

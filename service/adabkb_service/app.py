@@ -312,11 +312,12 @@ def _sweeper(running: Service, clock: SteadyClock, gate: Gate, delivery: Deliver
 
     running.sweep_late_at = time.monotonic() + late_seconds
     often, seldom = 0.0, settings.tidy_seconds
+    deliver = Job("starts deliveries to webhooks", lambda _: delivery.round(), often)
     return Sweeper(
         [
             Job("ends access without a token once a token exists", lambda _: gate.close_if_tokens(), often),
             Job("expires leases", lambda _: expire_leases(), often),
-            Job("starts deliveries to webhooks", lambda _: delivery.round(), often),
+            *([deliver] if settings.send_webhooks else []),
             Job("removes the content of deleted studies", lambda _: remove_abandoned(running), often),
             Job("corrects the clock", lambda _: follow(clock), seldom),
             Job(

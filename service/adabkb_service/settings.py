@@ -284,6 +284,9 @@ class Settings(BaseSettings):
         12.0, gt=0, le=24 * 365, description="hours after which people have to log in again"
     )
     oidc_seconds: float = Field(10.0, gt=0, description="seconds within which the provider must answer during a login")
+    send_webhooks: bool = Field(
+        True, description="send messages to webhooks; false for a server on a copy of a database that is in use"
+    )
     webhook_networks: str = Field(
         "",
         description="private networks to which webhooks may be sent, separated by commas, such as 10.0.0.0/8 or "

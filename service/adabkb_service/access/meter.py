@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from adabkb_service.access.bucket import Bucket
 from adabkb_service.access.caller import Caller
-from adabkb_service.access.quotas import Quotas
+from adabkb_service.access.quotas import MEGABYTE, Quotas
 from adabkb_service.errors import RateLimit, TooManyRequests
 from adabkb_service.storage import usage
 from adabkb_service.storage.usage import Usage
@@ -32,9 +32,13 @@ USAGE_SECONDS = 1.0
 MOST = 10_000
 """The maximum number of tokens, of users and of studies in memory."""
 
-Spend = Callable[[Usage], Callable[[], None]]
-"""Called with what a request adds. Returns a function that undoes the charge if the request is not committed. Raises
-``QuotaExceeded`` if the additions exceed a quota."""
+ANSWERS_WINDOW = 24 * 3600.0
+"""Time in which a user may store as many bytes of answers as the quota of megabytes allows, in seconds."""
+
+Spend = Callable[[Usage, int], Callable[[], None]]
+"""Called with what a request adds, and with the bytes of its answer if they count and the answer is stored under an
+idempotency key. Returns a function that undoes the charge if the request is not committed. Raises ``QuotaExceeded`` if
+the additions exceed a quota, and ``TooManyRequests`` if the stored answers do."""
 
 
 class Meter:
@@ -49,6 +53,7 @@ class Meter:
         self._guard = threading.Lock()
         self._requests: LRUCache[str, Bucket] = LRUCache(MOST)
         self._models: LRUCache[str, Bucket] = LRUCache(MOST)
+        self._answers: LRUCache[str, Bucket] = LRUCache(MOST)
         self._payers: LRUCache[str, str] = LRUCache(MOST)
         """Study -> payer: who last requested work from its model."""
         self._stored: LRUCache[str, tuple[float, Usage]] = LRUCache(MOST)
@@ -133,20 +138,31 @@ class Meter:
         """Return a function that a request calls before it adds something; None without a storage quota."""
         if caller.user is None or caller.quotas is None or not caller.quotas.limit_storage:
             return None
-        return partial(self._spend, caller.user, caller.quotas)
+        return partial(self._spend, caller, caller.user, caller.quotas)
 
-    def _spend(self, user: str, quotas: Quotas, more: Usage) -> Callable[[], None]:
+    def _spend(self, caller: Caller, user: str, quotas: Quotas, more: Usage, answer: int) -> Callable[[], None]:
         with self._guard:
-            if user not in self._stored:
-                return partial(self._refund, user, more, None)
-            read_at, found = self._stored[user]
-            quotas.check(found, more)
-            self._stored[user] = read_at, Usage(*map(operator.add, found, more))
-            return partial(self._refund, user, more, read_at)
+            answers = self._answer_bucket(caller, quotas) if answer else None
+            if answers is not None and not answers.holds(0.0):
+                detail = (
+                    f"{_who(caller)} has sent too many requests with an Idempotency-Key: the answers stored in a day "
+                    f"exceed the quota of {quotas.megabytes:g} megabytes."
+                )
+                raise TooManyRequests(detail, answers.rate_limit(1.0))
+            read_at = None
+            if user in self._stored:
+                read_at, found = self._stored[user]
+                quotas.check(found, more)
+                self._stored[user] = read_at, Usage(*map(operator.add, found, more))
+            if answers is not None:
+                answers.spend(answer)
+            return partial(self._refund, user, more, read_at, answers, answer)
 
-    def _refund(self, user: str, less: Usage, read_at: float | None) -> None:
-        """Undo an addition, unless the usage was read from the database meanwhile."""
+    def _refund(self, user: str, less: Usage, read_at: float | None, answers: Bucket | None, answer: int) -> None:
+        """Undo a charge. Usage that was read from the database meanwhile does not include the addition."""
         with self._guard:
+            if answers is not None:
+                answers.spend(-answer)
             if user in self._stored and self._stored[user][0] == read_at:
                 self._stored[user] = read_at, Usage(*map(operator.sub, self._stored[user][1], less))
 
@@ -156,6 +172,13 @@ class Meter:
         if per_minute is None:
             return None
         return self._bucket(self._models, "model-seconds", caller, per_minute / 60.0, MODEL_WINDOW)
+
+    def _answer_bucket(self, caller: Caller, quotas: Quotas) -> Bucket | None:
+        """Return the bucket of bytes of stored answers; None without a quota of megabytes."""
+        if quotas.megabytes is None:
+            return None
+        rate = max(quotas.megabytes * MEGABYTE, 1.0) / ANSWERS_WINDOW
+        return self._bucket(self._answers, "stored-answers", caller, rate, ANSWERS_WINDOW)
 
     def _bucket(self, buckets: LRUCache[str, Bucket], name: str, caller: Caller, rate: float, window: float) -> Bucket:
         """Return the payer's bucket; a new one if the quota has changed."""

@@ -89,11 +89,12 @@ async def correct_observation(
     service: ServiceDep,
     revisions: RevisionsDep,
     key: KeyDep,
+    spend: SpendDep,
     caller: CallerDep,
 ) -> Response:
     """Correct a result, exclude it or include it again. This is an event in the log, and the model is rebuilt."""
     request = correct(study_id, seq, body.changes(), body.reason, key, body.was, revisions)
-    return reply(await perform(service, request, user=caller.user))
+    return reply(await perform(service, request, spend, caller.user))
 
 
 @router.delete(
@@ -110,9 +111,10 @@ async def exclude_observation(
     service: ServiceDep,
     revisions: RevisionsDep,
     key: KeyDep,
+    spend: SpendDep,
     caller: CallerDep,
     reason: Annotated[str | None, Query(max_length=1000, description="reason, for the log")] = None,
 ) -> Response:
     """Exclude a result. It stays in the log, but the model no longer uses it."""
     request = correct(study_id, seq, {"excluded": True}, reason, key, revisions=revisions)
-    return reply(await perform(service, request, user=caller.user))
+    return reply(await perform(service, request, spend, caller.user))

@@ -121,11 +121,12 @@ async def annotate_trial(
     service: ServiceDep,
     tags: TrialTagsDep,
     key: KeyDep,
+    spend: SpendDep,
     caller: CallerDep,
 ) -> Response:
     """Set, change or remove attributes of a trial, in any state; the model ignores them."""
     request = annotate(study_id, number, body.attributes, key, body.was, tags)
-    return reply(await perform(service, request, user=caller.user))
+    return reply(await perform(service, request, spend, caller.user))
 
 
 @router.post(
@@ -141,10 +142,11 @@ async def heartbeat(
     number: Number,
     service: ServiceDep,
     key: KeyDep,
+    spend: SpendDep,
     body: Annotated[HeartbeatBody, Body(default_factory=HeartbeatBody)],
 ) -> Response:
     """Renew the lease of a trial."""
-    return reply(await perform(service, lease.heartbeat(study_id, number, body, key)))
+    return reply(await perform(service, lease.heartbeat(study_id, number, body, key), spend))
 
 
 @router.post(
@@ -161,11 +163,12 @@ async def report_values(
     body: Annotated[ReportBody, Body()],
     service: ServiceDep,
     key: KeyDep,
+    spend: SpendDep,
     caller: CallerDep,
 ) -> Response:
     """Store a trial's intermediate values and renew its lease; the response says whether a rule has stopped the
     trial."""
-    return reply(await perform(service, report(study_id, number, body, key), user=caller.user))
+    return reply(await perform(service, report(study_id, number, body, key), spend, caller.user))
 
 
 @router.get(
@@ -202,11 +205,12 @@ async def release(
     number: Number,
     service: ServiceDep,
     key: KeyDep,
+    spend: SpendDep,
     caller: CallerDep,
     body: Annotated[ReleaseBody, Body(default_factory=ReleaseBody)],
 ) -> Response:
     """Release a trial without a result; it is issued again before any new point."""
-    return reply(await perform(service, lease.release(study_id, number, body, key), user=caller.user))
+    return reply(await perform(service, lease.release(study_id, number, body, key), spend, caller.user))
 
 
 @router.post(
@@ -222,12 +226,13 @@ async def withdraw(
     number: Number,
     service: ServiceDep,
     key: KeyDep,
+    spend: SpendDep,
     caller: CallerDep,
     body: Annotated[WithdrawBody, Body(default_factory=WithdrawBody)],
 ) -> Response:
     """End a trial without a result: a declined suggestion, or a queued point that is not needed. The trial is not a
     failure, and does not count towards the budget."""
-    return reply(await perform(service, lease.withdraw(study_id, number, body, key), user=caller.user))
+    return reply(await perform(service, lease.withdraw(study_id, number, body, key), spend, caller.user))
 
 
 @router.post(
@@ -243,8 +248,9 @@ async def retry_trial(
     number: Number,
     service: ServiceDep,
     key: KeyDep,
+    spend: SpendDep,
     caller: CallerDep,
     body: Annotated[RetryBody, Body(default_factory=RetryBody)],
 ) -> Response:
     """Retry a failed or withdrawn trial; it is issued again before any new point."""
-    return reply(await perform(service, lease.retry(study_id, number, body, key), user=caller.user))
+    return reply(await perform(service, lease.retry(study_id, number, body, key), spend, caller.user))

@@ -26,6 +26,13 @@ Export = Annotated[
     Path, typer.Argument(help="file written by adabkb study export; - for stdin", allow_dash=True, show_default=False)
 ]
 
+REVOKED_SINCE = (
+    "Tokens, links, sessions and shares are as of the backup: those revoked since are valid again. Before you start "
+    "a server, revoke them again: adabkb token list, adabkb token revoke ID, adabkb session end USER. If you have the "
+    "old database, adabkb data audit --database OLD lists what was revoked."
+)
+"""What a restored database with tokens needs."""
+
 
 def migrate(database: DatabaseUrl = None, as_json: AsJson = False) -> None:
     """Bring a database to this version's schema. Back it up first."""
@@ -148,14 +155,16 @@ def restore(
 ) -> None:
     """Copy a backup into an empty database.
 
-    The database is SQLite or PostgreSQL. A damaged backup is refused.
+    The database is SQLite or PostgreSQL. A damaged backup is refused. Tokens, links, sessions and shares that were
+    revoked since the backup are valid again: revoke them before you start a server.
     """
     if not file.is_file():
         fail(f"there is no file {file}; give one written by adabkb data backup")
     with reported():
         backups.check(file)
     copied = _copied(f"sqlite:///{file}", settings(database=database).database, exactly=False)
-    show(copied, f"Restored {_extent(copied['studies'], copied['events'])}.", as_json=as_json)
+    text = f"Restored {_extent(copied['studies'], copied['events'])}."
+    show(copied, f"{text}\n{REVOKED_SINCE}" if copied.get("tokens") else text, as_json=as_json)
 
 
 def copy(

@@ -59,7 +59,7 @@ def give(
 ) -> None:
     """Give a study to another owner.
 
-    The new owner has full access. The former owner loses access.
+    The new owner has full access. The former owner loses access. The study's webhooks are turned off.
     """
     _change(server, study, StudyCalls(study).give(owner), as_json=as_json)
 
@@ -132,6 +132,10 @@ def _description(study: str, access: dict[str, Any]) -> str:
     for user in access.get("unknown_users", ()):
         text += f"\n{user} has no token and has never logged in; check the name"
         text += f", or stop sharing: adabkb access unshare {study} {user}"
+    for webhook in access.get("webhooks_turned_off", ()):
+        text += f"\nWebhook {webhook} is off, since the former owner may get its messages; to remove it: "
+        text += f"adabkb study remove-webhook {study} {webhook}; to keep it: "
+        text += f"adabkb study change-webhook {study} {webhook} --on"
     return text
 
 

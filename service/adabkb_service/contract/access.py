@@ -188,6 +188,14 @@ class Access(Sparse, Answer):
         ),
         ABSENT_BY_DEFAULT,
     ] = ()
+    webhooks_turned_off: Annotated[
+        tuple[str, ...],
+        Field(
+            description="ids of webhooks that this change of the owner turned off, since the former owner may get "
+            "their messages; absent if there are none"
+        ),
+        ABSENT_BY_DEFAULT,
+    ] = ()
 
 
 class AccessBody(Changes):

@@ -73,6 +73,22 @@ def change(connection: Connection, row: WebhookRow, **values: Any) -> bool:
     return connection.execute(query.values(**values)).rowcount == 1
 
 
+def turn_off(connection: Connection, study_id: str, now: datetime, error: str) -> tuple[str, ...]:
+    """Turn off the webhooks of a study, and return the ids of those that were on. A delivery in progress does not turn
+    them on again.
+
+    Args:
+        connection: a writing transaction.
+        study_id: the study's id.
+        now: the current time.
+        error: why they are off.
+    """
+    found = tuple(row.id for row in of_study(connection, study_id) if row.is_on)
+    values = {"is_on": False, "error": error, "due_at": now, "attempts": 0, "failing_since": None}
+    connection.execute(update(webhooks).where(webhooks.c.study_id == study_id, webhooks.c.id.in_(found)).values(values))
+    return found
+
+
 def remove(connection: Connection, study_id: str, webhook_id: str) -> bool:
     """Delete a webhook. Return False if it did not exist."""
     return connection.execute(delete(webhooks).where(_this(study_id, webhook_id))).rowcount == 1

@@ -30,6 +30,12 @@ logger = logging.getLogger(__name__)
 UNUSABLE = -1
 """A value of ``Prefetched.rests_on`` that is not the seq of any event, so that the proposals are never used."""
 
+EDITS = frozenset(("annotated", "corrected", "edited", "resumed", "retried", "updated"))
+"""Kinds of events that a user can repeat without end, so that they are refused if the log may not grow. Other requests,
+which finish the work on issued trials or stop it, are not refused."""
+WORK = frozenset(("failed", "measured", "observed", "queued", "reported", "stopped", "suggested"))
+"""Kinds of events of new trials and of their results, whose number limits that of the answers."""
+
 
 @dataclass
 class PendingRequest:
@@ -223,6 +229,7 @@ class Batch:
         if may_be_stored and (known := stored_answer(draft.connection, request.key, request.answer)):
             return known
         if outcome.is_stored:  # the database refuses a second answer for the key
+            self._charge_answer(request, draft.log[events:], outcome)
             draft.store_answer(key_row(request.key, draft.study.id, outcome, draft.now))
         return outcome
 
@@ -237,14 +244,24 @@ class Batch:
 
     def _charge(self, request: Request[Any], added: list[EventRow], size: int) -> None:
         """Charge the quota of the request's user for added trials and results without a trial, and for the growth of
-        the log. Only a request that adds some of these, or edits the space, is charged.
+        the log. Only a request that adds some of these, or has one of the ``EDITS``, is charged.
 
         Raises:
             QuotaExceeded: the quota does not allow them.
         """
-        new, is_edit = sum(map(_is_new, added)), any(event.kind == "edited" for event in added)
+        new, is_edit = sum(map(_is_new, added)), any(event.kind in EDITS for event in added)
         if request.spend is not None and (new or is_edit):
-            self._refunds.append(request.spend(Usage(0, new, size)))
+            self._refunds.append(request.spend(Usage(0, new, size), 0))
+
+    def _charge_answer(self, request: Request[Any], added: list[EventRow], outcome: Outcome[Any]) -> None:
+        """Charge the quota of the request's user for a stored answer. Requests that do some of the ``WORK`` are not
+        charged.
+
+        Raises:
+            TooManyRequests: the quota does not allow it.
+        """
+        if request.spend is not None and not any(event.kind in WORK for event in added):
+            self._refunds.append(request.spend(Usage(0, 0, 0), len(outcome.json)))
 
     def _remove_issued(self, points: list[Proposal]) -> None:
         """Remove issued points from the prefetched ones. If a fallback point was issued, too, the others become

@@ -118,10 +118,10 @@ class Request(Generic[Answer]):
     """Whether the request waits briefly for the model to process the latest results."""
     stores_model_stats: bool = False
     """Whether the model's statistics are committed with this request, even if it writes nothing else."""
-    spend: Callable[[Usage], Callable[[], None]] | None = None
-    """Charges a quota for what the request adds. Called only if the request adds trials or results without a trial, or
-    edits the space. May raise an error to refuse the request. Returns a function that undoes the charge if the batch is
-    not committed."""
+    spend: Callable[[Usage, int], Callable[[], None]] | None = None
+    """Charges quotas for what the request adds, and for the bytes of its stored answer. Not called for results of
+    issued trials (see ``Batch``). May raise an error to refuse the request. Returns a function that undoes the
+    charge if the batch is not committed."""
     invalidates_decisions: bool = False
     """Whether the request usually adds an event that affects the model, which invalidates decisions in progress."""
     user: str | None = None

@@ -108,13 +108,13 @@ def test_storage_is_read_once_a_second_and_counted_in_between(meter: Meter, time
         with database.reading() as connection:
             meter.read_storage(connection, ann)
         try:
-            spend(Usage(0, 3, 0))()
+            spend(Usage(0, 3, 0), 0)()
         except QuotaExceeded:
             return False
         return True
 
     assert is_read()
-    spend(Usage(0, 1, 0))
+    spend(Usage(0, 1, 0), 0)
     assert not is_read()
     timer.now += USAGE_SECONDS - 0.01
     assert not is_read()
@@ -126,22 +126,22 @@ def test_charge_is_undone_unless_usage_was_read_in_between(meter: Meter, timer: 
     ann = caller(studies=9, trials=3, megabytes=1e-5)
     spend = meter.spending(ann)
     assert spend is not None
-    spend(Usage(9, 9, 99))()  # no usage is known yet, so nothing is refused or undone
+    spend(Usage(9, 9, 99), 0)()  # no usage is known yet, so nothing is refused or undone
     with database.reading() as connection:
         meter.read_storage(connection, ann)
-        undo = spend(Usage(0, 2, 5))
+        undo = spend(Usage(0, 2, 5), 0)
         with pytest.raises(QuotaExceeded, match="allows its user 3 trials; there are 2, and this would add 2"):
-            spend(Usage(0, 2, 0))
+            spend(Usage(0, 2, 0), 0)
         with pytest.raises(QuotaExceeded, match="1e-05 megabytes; there are 5e-06, and this would add 6e-06"):
-            spend(Usage(0, 0, 6))
+            spend(Usage(0, 0, 6), 0)
         undo()
-        undo = spend(Usage(0, 3, 10))
+        undo = spend(Usage(0, 3, 10), 0)
         timer.now += USAGE_SECONDS
         meter.read_storage(connection, ann)
     undo()
-    spend(Usage(0, 3, 0))
+    spend(Usage(0, 3, 0), 0)
     with pytest.raises(QuotaExceeded, match="there are 3, and"):
-        spend(Usage(0, 1, 0))
+        spend(Usage(0, 1, 0), 0)
 
 
 @pytest.mark.parametrize("name", ["studies", "trials", "megabytes"])

@@ -20,7 +20,7 @@ from adabkb_service.access.meter import MODEL_WINDOW, Meter
 from adabkb_service.access.quotas import Quotas
 from adabkb_service.access.secrets import id_of
 from adabkb_service.errors import TooManyRequests
-from adabkb_service.storage import audit, tokens, usage
+from adabkb_service.storage import audit, idempotency, tokens, usage
 from adabkb_service.storage.database import Database
 from tests.integration.access.conftest import Guarded, give_token
 from tests.integration.api.conftest import DEFINITION
@@ -119,6 +119,54 @@ def test_storage_quota_counts_bytes_of_the_log_and_of_the_trash(guarded: Guarded
             assert 100 < usage.of_user(connection, "meg").bytes < stored
     freed = admin.patch(f"/v1/tokens/{id_of(token)}", json={"quotas": {"megabytes": None}})
     assert freed.json()["quotas"] == NO_QUOTAS
+
+
+def test_edits_cannot_enlarge_the_log_beyond_the_quota(guarded: Guarded) -> None:
+    """Results of issued trials and requests that end work are still accepted, as is a repeated edit."""
+    with guarded.client(guarded.token("edi", "work", quotas={"megabytes": 0.02})) as user:
+        root = "/v1/studies/edi"
+        user.post("/v1/studies", json=named("edi"))
+        user.post(f"{root}/suggest", json={"count": 3})
+        for path in ("/trials/1", "/trials/2"):
+            user.post(f"{root}/observe", json={"trial": int(path[-1]), "value": 1})
+        note, key = {"attributes": {"note": "x" * 9_000}}, {"Idempotency-Key": "k"}
+        edits = [user.patch(f"{root}/trials/1", json={"attributes": {"note": str(i) * 4_000}}) for i in range(9)]
+        assert [each.status_code for each in edits] == [200] * 2 + [403] * 7
+        text = {"description": "x" * 4_900}
+        assert "0.02 megabytes" in refused(user.patch(f"{root}/trials/2", json=note, headers=key), "quota_exceeded")
+        correction = {"value": 2.0, "reason": "x" * 1_000}
+        while (corrected := user.patch(f"{root}/observations/1", json=correction)).status_code == 200:
+            correction["value"] += 1.0
+        refused(corrected, "quota_exceeded")
+        refused(user.patch(root, json=text), "quota_exceeded")
+        assert user.post(f"{root}/observe", json={"trial": 3, "value": 2}).status_code == 200
+        assert user.patch(root, json={"state": "paused"}).status_code == 200
+        usage_now = user.get("/v1/tokens/self").json()["usage"]["megabytes"]
+        assert usage_now < 0.021
+
+
+def test_answers_stored_under_keys_are_limited_like_megabytes(guarded: Guarded) -> None:
+    """Edits that change nothing do not enlarge the log, but each stores an answer under its key."""
+    with guarded.client(guarded.token("key", "work", quotas={"megabytes": 0.1})) as user:
+        root = "/v1/studies/key"
+        user.post("/v1/studies", json=named("key"))
+        user.post(f"{root}/suggest", json={"count": 2})
+        note = {"attributes": {"note": "x" * 10_000}}
+        edits = [user.patch(f"{root}/trials/1", json=note, headers={"Idempotency-Key": f"k{i}"}) for i in range(20)]
+        statuses = [each.status_code for each in edits]
+        accepted = statuses.count(200)
+        assert statuses == [200] * accepted + [429] * (20 - accepted)
+        assert 5 <= accepted <= 10
+        assert "stored in a day exceed the quota of 0.1 megabytes" in refused(edits[-1], "too_many_requests")
+        assert int(edits[-1].headers["retry-after"]) >= 1
+        repeated = user.patch(f"{root}/trials/1", json=note, headers={"Idempotency-Key": "k0"})
+        assert repeated.headers["idempotent-replayed"] == "true"
+        created = [user.post("/v1/studies", json=named("key"), headers={"Idempotency-Key": f"c{i}"}) for i in range(3)]
+        assert [each.status_code for each in created] == [200] * 3
+        result = user.post(f"{root}/observe", json={"trial": 2, "value": 2}, headers={"Idempotency-Key": "r"})
+        assert result.status_code == 200
+        with guarded.database.reading() as connection:
+            assert len(idempotency.of_study(connection, "key")) == accepted + 1
 
 
 def test_changed_quota_applies_immediately_and_is_audited(guarded: Guarded, admin: httpx.Client) -> None:

@@ -143,6 +143,25 @@ def test_study_can_be_transferred(people: People) -> None:
     assert bob.delete("/v1/studies/given").status_code == 204
 
 
+def test_webhooks_of_the_former_owner_are_turned_off(people: People) -> None:
+    """The new owner may turn them on again. A change that keeps the owner changes no webhook."""
+    ann, bob, root = people["ann"], people["bob"], people["root"]
+    ann.post("/v1/studies", json={**DEFINITION, "id": "told"})
+    path = "/v1/studies/told/webhooks"
+    made = [ann.post(path, json={"url": f"https://ann.example/{name}"}).json()["id"] for name in ("a", "b")]
+    ann.patch(f"{path}/{made[1]}", json={"is_on": False})
+    assert "webhooks_turned_off" not in ann.patch(path.replace("webhooks", "access"), json={"owner": "ann"}).json()
+    given = ann.patch("/v1/studies/told/access", json={"owner": "bob"})
+    assert given.json() == {"owner": "bob", "shared_with": {}, "webhooks_turned_off": made[:1]}
+    first, second = bob.get(path).json()["items"]
+    assert (first["is_on"], first["error"]) == (False, "off since the study was given to another owner")
+    assert (second["is_on"], second["error"]) == (False, None)
+    assert bob.patch(f"{path}/{made[0]}", json={"is_on": True}).json()["is_on"]
+    entries = [each for each in root.get("/v1/audit").json()["items"] if each["subject"] == "told"]
+    (detail,) = [each["detail"] for each in entries if each["action"] == "study given"]
+    assert detail == {"owner": "bob", "webhooks_turned_off": made[:1]}
+
+
 def test_study_is_transferred_only_to_a_user_with_a_token(people: People, guarded: Guarded) -> None:
     """With a mistyped name, only administrators could access it."""
     ann = people["ann"]

@@ -134,6 +134,20 @@ def test_no_message_is_lost_while_the_receiver_fails_and_the_server_stops(databa
     assert received_events(receiver) == [("trial.done", number) for number in range(1, 5)]
 
 
+def test_server_on_a_copy_sends_no_messages_with_the_setting(database_url: str) -> None:
+    """A server with messages on then sends them."""
+    with receiving() as receiver:
+        with server(database_url, send_webhooks=False) as api:
+            path = study(api)
+            add_webhook(api, receiver)
+            api.post(f"{path}/suggest")
+            time.sleep(0.5)
+            assert the_webhook(api)["delivered"] == 0
+        assert receiver.received == []
+        with server(database_url):
+            wait_for(lambda: received_events(receiver) == [("trial.reserved", 1)])
+
+
 @pytest.mark.long
 def test_restored_study_keeps_its_webhooks_and_secrets(database_url: str) -> None:
     with receiving(statuses=[500]) as receiver, server(database_url, webhook_retry_seconds=3600) as api:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -138,6 +139,24 @@ def test_a_folder_keeps_the_newest_backups_and_all_that_is_not_one(filled: str, 
     assert rows(target) == rows(filled)
     missing = adabkb("data", "backup", tmp_path / "nowhere", "--keep", "2", "--database", filled)
     assert (missing.exit_code, "mkdir -p" in missing.output) == (1, True)
+
+
+def test_a_restore_says_that_revoked_tokens_are_valid_again(tmp_path: Path) -> None:
+    """Without tokens, it says nothing of them."""
+    source, target, empty = (f"sqlite:///{tmp_path}/{name}.db" for name in ("source", "target", "empty"))
+    saved, without = tmp_path / "saved.db", tmp_path / "without.db"
+    assert adabkb("data", "migrate", "--database", source).exit_code == 0
+    assert adabkb("data", "backup", without, "--database", source).exit_code == 0
+    made = json.loads(adabkb("token", "create", "ann", "--json", "--database", source).output)
+    assert adabkb("data", "backup", saved, "--database", source).exit_code == 0
+    assert adabkb("token", "revoke", made["id"], "--database", source).exit_code == 0
+    said = " ".join(adabkb("data", "restore", saved, "--database", target).output.split())
+    assert "those revoked since are valid again" in said
+    assert "adabkb token revoke ID" in said
+    (token,) = json.loads(adabkb("token", "list", "--json", "--database", target).output)
+    assert token["revoked_at"] is None
+    assert f"token revoked: {made['id']}" in adabkb("data", "audit", "--database", source).output
+    assert "revoke" not in adabkb("data", "restore", without, "--database", empty).output
 
 
 def test_an_incomplete_backup_is_refused_with_the_cause(filled: str, tmp_path: Path) -> None:

@@ -11,10 +11,12 @@ from adabkb_service.contract.access import Access
 from adabkb_service.errors import FieldError, Forbidden, Invalid, json_pointer, shown
 from adabkb_service.operations.access import audit
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import grants, people, studies, tokens
+from adabkb_service.storage import grants, people, studies, tokens, webhooks
 from adabkb_service.storage.grants import Right
 
 MAX_SHARES = 1000
+NEW_OWNER = "off since the study was given to another owner"
+"""The error of a webhook of a former owner."""
 
 
 def access(service: Service, study_id: str) -> Access:
@@ -41,7 +43,8 @@ def right(service: Service, caller: Caller, study_id: str) -> Right:
 
 
 def change(service: Service, caller: Caller, study_id: str, changes: dict[str, Any]) -> Access:
-    """Change the owner of a study, share it, or revoke shares.
+    """Change the owner of a study, share it, or revoke shares. If a user owned the study before, a new owner finds its
+    webhooks turned off, so that the former owner gets no more messages.
 
     Args:
         service: the service.
@@ -64,13 +67,19 @@ def change(service: Service, caller: Caller, study_id: str, changes: dict[str, A
         after = _apply(before, changes)
         if grants.owner(after) not in (None, grants.owner(before)):
             _check_owner(connection, changes["owner"])
+        turned_off: tuple[str, ...] = ()
         if after != before:
+            now = service.clock()
+            if grants.owner(before) not in (None, grants.owner(after)):
+                turned_off = webhooks.turn_off(connection, study_id, now, NEW_OWNER)
             grants.replace(connection, study_id, after)
             action, detail = _audit_entry(before, after)
-            audit.note(connection, caller, service.clock(), action, study_id, **detail)
+            if turned_off:
+                detail["webhooks_turned_off"] = turned_off
+            audit.note(connection, caller, now, action, study_id, **detail)
         given = [user for user, right in changes.get("shared_with", {}).items() if right is not None and user != "*"]
         unknown = tuple(user for user in given if _is_unknown(connection, user))
-    return _view(after).model_copy(update={"unknown_users": unknown})
+    return _view(after).model_copy(update={"unknown_users": unknown, "webhooks_turned_off": turned_off})
 
 
 def _audit_entry(before: dict[str, Right], after: dict[str, Right]) -> tuple[str, dict[str, Any]]:

@@ -108,7 +108,7 @@ def _create(service: Service, definition: StudyDefinition, key: Key | None, call
             if definition.id is not None and caller.user is not None:
                 _check_no_trash(connection, definition.id, caller.user)
             _add(connection, study, created, caller)
-        if key is not None:
+        if key is not None and existing is None:
             idempotency.add(connection, [key_row(key, study.id, outcome, created.created_at)])
     return outcome
 
