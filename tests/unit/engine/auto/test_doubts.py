@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Config, Problem
-from adabkb_service.engine.auto.model.doubts import awaiting_replicates, doubts
+from adabkb_service.engine.auto.model.doubts import awaiting_replicates, declared, doubts
 from adabkb_service.engine.auto.policy import State, auto
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.slices import Slice
@@ -162,3 +162,10 @@ def test_doubted_point_is_repeated_in_its_slice_without_a_cell() -> None:
     assert first.point.tobytes() == state.record.positions[7].tobytes()
     assert second.phase != "repeat"
     assert (second.cell, second.depth, second.cells, second.capped) == (None, 0, {}, False)
+
+
+def test_standard_error_of_a_result_replaces_that_of_the_study() -> None:
+    known = replace(results_with_errors(0, {}, count=3), errors=np.array([0.0, 0.1, 0.5]))
+    for noise_std, expected in ((0.3, [0.3, 0.1, 0.5]), (None, [0.0, 0.1, 0.5])):
+        problem = Problem(unit_space(2), replace(ROBUST, noise_std=noise_std), 0)
+        assert declared(problem, known).tolist() == expected
