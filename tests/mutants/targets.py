@@ -19,6 +19,9 @@ DECISIONS = (
     "plateaus",
     "refine",
     "per_cost",
+    "untried",
+    "widths",
+    "largest",
 )
 """The modules of ``engine/auto`` with decisions: the next point and its reason, stalls of the search, and the gap. The
 other modules compute their inputs."""
@@ -50,6 +53,9 @@ OF_DECISIONS = (
     "within",
     "degenerate",
     "decisions",
+    "untried",
+    "widths",
+    "largest",
 )
 
 

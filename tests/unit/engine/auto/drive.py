@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from adabkb_service.engine.auto.acquisition.issued import Issued, issued
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.state.state import State
+from adabkb_service.engine.axes import Axis
 from adabkb_service.engine.space import Space
 from tests.unit.engine.drive import record
 
@@ -121,6 +123,14 @@ def run(
     for _ in range(steps):
         result.step(objective, noise * float(rng.standard_normal()))
     return result
+
+
+def at_step(step: int, *axes: Axis, config: Config | None = None) -> tuple[State, Issued]:
+    """A study whose only points are that many pending ones, all at one place with the first choice."""
+    space = Space(axes)
+    state = auto.start(space, config or Config(), 0)
+    first = state.problem.domain.exact(np.zeros(space.dimension))
+    return state, issued(state, np.tile(first, (step, 1)), None, None)
 
 
 def matern(X: Array, Y: Array, lengthscales: Array) -> Array:

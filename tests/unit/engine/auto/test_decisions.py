@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.acquisition import betas
 from adabkb_service.engine.auto.acquisition.issued import issued, step_of
@@ -30,6 +31,8 @@ from adabkb_service.engine.older import Older
 from adabkb_service.engine.space import Space
 from tests.unit.engine.auto.drive import Run, run
 from tests.unit.engine.strategies import unit_space
+
+Array = NDArray[np.float64]
 
 AXES = 2
 NONE = np.zeros((0, 2))
@@ -202,3 +205,37 @@ def test_exclusive_branches_need_fewer_results_for_a_gap() -> None:
     space = Space(axes, conditions=(Condition("x", "kind", ("a",)), Condition("y", "kind", ("b",))))
     assert fewest_results(auto.start(space, Config(), 0).problem) == 9
     assert fewest_results(auto.start(Space(axes), Config(), 0).problem) == 12
+
+
+def bowl(u: Array) -> float:
+    return -float((((u - 0.37) ** 2) * [1.0, 3.0]).sum())
+
+
+def test_quadratic_model_decides_where_it_has_a_proposal_and_the_search_elsewhere() -> None:
+    """The search suggests the centroid of a cell that is almost as good as its target, so no limit ends its cuts. The
+    model suggests the very point of its minimum."""
+    result, methods = Run(auto.start(unit_space(2), Config(), 0)), []
+    for _ in range(12):
+        proposed = proposal(result.state, issued(result.state, NONE, None, None))
+        suggestion = auto.suggest(result.state, NONE)
+        assert suggestion.cell is not None
+        if proposed is None:
+            assert not suggestion.capped
+            assert suggestion.point.tolist() == auto.cell_box(suggestion.state, suggestion.cell).centroid.tolist()
+        else:
+            assert (suggestion.point.tolist(), suggestion.phase) == (proposed.tolist(), "polish")
+        methods.append(proposed is not None)
+        result.step(bowl)
+    assert methods[:7] == [False] * 7
+    assert any(methods[7:])
+    assert not all(methods[7:])
+
+
+def test_points_after_equal_results_are_random() -> None:
+    """The bounds of the third point would be largest opposite to the second one, seen from the first one in the
+    middle."""
+    is_opposite = []
+    for seed in range(6):
+        first, second, third = run(unit_space(2), lambda _: 1.0, 3, seed=seed).points
+        is_opposite.append((third - first).tolist() == (first - second).tolist())
+    assert sum(is_opposite) <= 1

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Config, Problem
-from adabkb_service.engine.auto.model.doubts import awaiting_replicates, doubts
+from adabkb_service.engine.auto.model.doubts import awaiting_replicates, declared, doubts
 from adabkb_service.engine.auto.policy import State, auto
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.slices import Slice
@@ -126,3 +126,46 @@ def test_result_moved_to_another_plate_is_judged_anew() -> None:
     problem, together, apart = Problem(unit_space(2), config, 0), np.zeros(20, np.int64), np.eye(20, dtype=np.int64)[7]
     assert list(doubts(problem, replace(known, plates=together))) == [7]
     assert list(doubts(problem, replace(known, plates=apart))) == []
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1000.0])
+def test_additional_noise_is_about_as_large_as_the_error(scale: float) -> None:
+    """In the user's units, in which the noise is declared, too."""
+    known = results_with_errors(1, {7: 0.8}, count=40)
+    problem = Problem(unit_space(2), replace(ROBUST, noise_std=0.01 * scale), 0)
+    found = doubts(problem, replace(known, values=scale * known.values))
+    assert list(found) == [7]
+    assert 0.5 < found[7] / (0.8 * scale) < 2.0
+
+
+def test_small_errors_are_not_doubted_however_smooth_the_results_are() -> None:
+    small, large = (results_with_errors(1, {7: off}, 0.0, 40) for off in (0.02, 0.2))
+    assert (doubted(small), doubted(large)) == ([], [7])
+
+
+def test_many_results_are_doubted_again_after_a_tenth_more_or_a_replicate() -> None:
+    """After 33 results and a replicate, a wrong result is ignored until the 36th result."""
+    known = results_with_errors(0, {}, count=33)
+    known = known.add(known.positions[3], float(known.values[3]), 0.0)
+    wrong, next_one = np.random.default_rng(9).random((2, 2))
+    known = known.add(wrong, bowl(wrong) + 1.5, 0.0)
+    assert doubted(known) == []
+    assert doubted(known.add(next_one, bowl(next_one), 0.0)) == [34]
+    assert doubted(known.add(wrong, bowl(wrong), 0.0)) == [34], "a replicate"
+
+
+def test_doubted_point_is_repeated_in_its_slice_without_a_cell() -> None:
+    state = study(results_with_errors(0, {7: 0.6}))
+    within = Slice(state.problem.space, {"x0": float(state.record.positions[7, 0])})
+    first, second = islice(auto.suggestions_within(state, within, np.zeros((0, 2))), 2)
+    assert (first.phase, first.cell, first.depth, first.cells, first.capped) == ("repeat", None, 0, {}, False)
+    assert first.point.tobytes() == state.record.positions[7].tobytes()
+    assert second.phase != "repeat"
+    assert (second.cell, second.depth, second.cells, second.capped) == (None, 0, {}, False)
+
+
+def test_standard_error_of_a_result_replaces_that_of_the_study() -> None:
+    known = replace(results_with_errors(0, {}, count=3), errors=np.array([0.0, 0.1, 0.5]))
+    for noise_std, expected in ((0.3, [0.3, 0.1, 0.5]), (None, [0.0, 0.1, 0.5])):
+        problem = Problem(unit_space(2), replace(ROBUST, noise_std=noise_std), 0)
+        assert declared(problem, known).tolist() == expected

@@ -167,3 +167,15 @@ def test_reading_the_gap_changes_nothing() -> None:
     assert [point.tolist() for point in asked.points] == [point.tolist() for point in plain.points]
     assert auto.report(plain.state).gap == auto.report(asked.restored().state).gap == gaps[-1]
     assert len(set(gaps[20:])) < 20
+
+
+def test_gap_of_a_listed_space_is_over_its_points() -> None:
+    """A parabola on twelve points: the gap is small with all but one of them, and smaller with all."""
+    state = auto.start(Space((IntAxis("n", 0, 11),)), Config(), 0)
+    gaps = []
+    for point in state.problem.domain.whole.points:
+        state = auto.observe(state, point, -((float(point[0]) - 0.7) ** 2)).state
+        gaps.append(auto.report(state).gap)
+    assert gaps[-2] is not None
+    assert gaps[-1] is not None
+    assert 0.0 <= gaps[-1] < gaps[-2] < 0.1

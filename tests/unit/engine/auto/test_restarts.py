@@ -16,6 +16,7 @@ from adabkb_service.engine.auto.model.likelihood import Hyperparameters, prior
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.state import restarts
 from adabkb_service.engine.auto.state.restarts import (
+    APART,
     STALL,
     is_nearest_to_failed,
     is_outside_neighborhood,
@@ -26,6 +27,7 @@ from adabkb_service.engine.auto.state.restarts import (
 from adabkb_service.engine.auto.state.turns import is_restarts
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.metrics import Metric
+from adabkb_service.engine.mixtures import Mixture
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.space import Space
 from tests.unit.engine.auto.drive import run
@@ -274,3 +276,25 @@ def test_random_points_of_a_restart_avoid_failed_regions() -> None:
     assert is_nearest_to_failed(Domain(unit_space(2)), np.array([0.3, 0.7]), positions, failed)
     assert not is_nearest_to_failed(Domain(unit_space(2)), np.array([0.3, 0.3]), positions, failed)
     assert not is_nearest_to_failed(Domain(unit_space(2)), np.array([0.3, 0.7]), positions, failed[:0])
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e5])
+def test_whether_a_search_has_settled_does_not_depend_on_the_level_of_the_results(offset: float) -> None:
+    """A constant added to all results changes nothing."""
+    positions = np.vstack([np.linspace(0.0, 0.3, 9)[:, None] * [1.0, 1.0], 0.9 + 1e-3 * np.eye(6, 2)])
+    for difference, settled in ((0.0, True), (1e-4, False)):
+        values = offset + np.array([*np.linspace(0.0, 0.5, 9), *(1.0 + difference * np.arange(6))])
+        assert (begun(None, record_of(values.tolist(), positions)) is not None) == settled
+
+
+def test_neighbourhood_of_a_mixture_is_as_narrow_as_its_shares_vary() -> None:
+    """Shares of many components vary little, so a distance along one is large relative to their spread."""
+    axes = tuple(FloatAxis(f"c{k}", 0.0, 1.0) for k in range(8))
+    domain = Domain(Space(axes, mixtures=(Mixture(tuple(axis.name for axis in axes)),)))
+    assert domain.spreads is not None
+    best, relevant = np.full(8, 0.125), np.ones(8, dtype=bool)
+    edge = APART * math.sqrt(8) * float(domain.spreads[0])
+    away = np.eye(8)[0] - np.eye(8)[1]
+    positions = best + np.outer([0.6 * edge, 0.8 * edge], away)
+    assert domain.spreads[0] < 0.7
+    assert is_outside_neighborhood(domain, positions, best, relevant).tolist() == [False, True]
