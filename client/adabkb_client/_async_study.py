@@ -32,7 +32,7 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
         self.id = id
         """The id of the study, which never changes."""
         self._transport = transport
-        self._calls = StudyCalls(id)
+        self._calls = StudyCalls(id, transport.server.shown)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id!r}>"

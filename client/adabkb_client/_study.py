@@ -49,7 +49,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         self.id = id
         """The id of the study, which never changes."""
         self._transport = transport
-        self._calls = StudyCalls(id)
+        self._calls = StudyCalls(id, transport.server.shown)
 
     def __repr__(self) -> str:
         return f"<Study {self.id!r}>"
