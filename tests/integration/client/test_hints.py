@@ -67,6 +67,33 @@ def test_objects_can_be_copied_and_pickled(study: Study) -> None:
     assert copies == [trial] * 3
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"directions": ["minimize", "maximize"]},
+            'directions is not a setting; use objectives=[{"metric": "error", "direction": "minimize"}, '
+            '{"metric": "latency", "direction": "maximize"}]',
+        ),
+        ({"directions": ["maximize"]}, "directions is not a setting; use direction='maximize'"),
+        ({"sampler": "tpe"}, 'sampler is not a setting; leave it out; a baseline without a model is algorithm={"kind"'),
+        ({"n_trials": 4}, "n_trials is not a setting; the number of trials is budget=100"),
+        (
+            {"objectives": ["error", "latency"]},
+            'objectives must be a list of dicts such as [{"metric": "error", "direction": "minimize"}, {"metric": '
+            '"latency", "direction": "maximize"}], not [\'error\', \'latency\']',
+        ),
+    ],
+)
+def test_settings_in_the_form_of_another_library(client: Client, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        client.create_study("t", {"x": Float(0, 1)}, **settings)
+    assert str(caught.value).startswith(message)
+    with pytest.raises(TypeError) as caught:
+        client.define_by_run("t", **settings)
+    assert str(caught.value).startswith(message)
+
+
 def test_a_wrong_call_is_named_as_the_program_wrote_it(study: Study) -> None:
     with pytest.raises(TypeError, match=r"^Study\.observe\(\) takes from 2 to 3 positional arguments but 4 were given"):
         study.observe(1, 0.5, 0.1)  # type: ignore[call-arg]
