@@ -6,7 +6,7 @@ import pickle
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from types import ModuleType
@@ -103,14 +103,19 @@ class WorkerProcess:
         """End the process at once, and start no other. Any thread may call this."""
         with self._starting:
             self._killed = True
-            self._process.kill()
+            self._kill()
 
     def close(self) -> None:
         """End the process."""
         self._pipe.close()
         self._process.join(CLOSE_SECONDS)
-        self._process.kill()
+        if self._process.is_alive():
+            self._kill()
         self._process.join()
+
+    def _kill(self) -> None:
+        self._process.kill()
+        _end_group(self._process.pid)
 
     def _start(self) -> None:
         with self._starting:
@@ -143,6 +148,7 @@ class WorkerProcess:
         """Wait for the end of the process, and describe it."""
         self._pipe.close()
         self._process.join()
+        _end_group(self._process.pid)
         code = self._process.exitcode or 0
         return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
@@ -172,6 +178,8 @@ def _work(pipe: Connection, task: bytes) -> None:
         signal.signal(number, lambda *_: None)
     if hasattr(os, "register_at_fork"):  # not on Windows
         os.register_at_fork(after_in_child=_restore_signal_handlers)
+    if hasattr(os, "setpgid"):  # not on Windows
+        os.setpgid(0, 0)  # see ``_end_group``
     threading.Thread(target=_end_with_the_run, daemon=True).start()
     try:
         evaluation, study = _loaded(task)
@@ -179,12 +187,13 @@ def _work(pipe: Connection, task: bytes) -> None:
         pipe.send(Raised(error))
         return
     pipe.send(None)
-    while True:
-        try:
+    with suppress(EOFError):
+        while True:
             trial: Trial = pipe.recv()
-        except EOFError:
-            return
-        pipe.send(reply_to(evaluation, LeasedTrial(study, trial)))
+            pipe.send(reply_to(evaluation, LeasedTrial(study, trial)))
+    # End idle pools of joblib and concurrent.futures, as at the end of a program. Otherwise multiprocessing would wait
+    # for their processes first, which joblib ends only after five idle minutes.
+    threading._shutdown()  # type: ignore[attr-defined]
 
 
 def _restore_signal_handlers() -> None:
@@ -199,7 +208,16 @@ def _end_with_the_run() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
+    _end_group(os.getpid())
     os._exit(1)
+
+
+def _end_group(process: int | None) -> None:
+    """Send SIGTERM to the processes that the function has started in a worker process. The worker process ignores it.
+    So do trackers of shared memory, which clean up when the others have ended."""
+    if hasattr(os, "killpg") and process is not None:
+        with suppress(ProcessLookupError, PermissionError):  # it has no group yet, or none is left
+            os.killpg(process, signal.SIGTERM)
 
 
 def _loaded(task: bytes) -> tuple[Evaluation, Study]:
