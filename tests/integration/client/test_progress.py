@@ -15,7 +15,6 @@ from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.run_state import RunState
 from tests.waiting import TIMEOUT_SECONDS, wait_for
 
-
 OPTIONS = Options(
     n_trials=None,
     timeout=None,
