@@ -312,6 +312,8 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
             return worker.run(self, function, options)
         except Exception as error:
             raise shortened(error)  # noqa: B904 - it is the same error
+        except KeyboardInterrupt as interrupt:  # its frames are those of a wait in this client
+            raise interrupt.with_traceback(None) from None
 
     def optimize(
         self,

@@ -107,7 +107,7 @@ class Leased(Shown, Hinting):
     @property
     def should_stop(self) -> bool:
         """Whether the server has stopped the trial, which then needs no result: ``if trial.should_stop: return``."""
-        return self.outcome is not None and self.outcome.trial is not None and self.outcome.trial.state == "stopped"
+        return self._is("stopped")
 
     @property
     def number(self) -> int:
@@ -140,6 +140,10 @@ class Leased(Shown, Hinting):
         """Continue with the outcome, the attributes and the unsent reports of an object for the same trial."""
         self.outcome, self._is_outcome_sent = other.outcome, other._is_outcome_sent
         self._attributes, self._unsent = other._attributes, other._unsent
+
+    def _is(self, state: TrialState) -> bool:
+        """Return whether the outcome of the trial, if any, is this state."""
+        return self.outcome is not None and self.outcome.trial is not None and self.outcome.trial.state == state
 
     def _set_here(self, answer: Answer) -> None:
         if answer.trial is not None:
