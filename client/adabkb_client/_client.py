@@ -9,6 +9,7 @@ import httpx
 
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._client_methods import Client as ClientMethods
+from adabkb_client._hints import add_hints
 from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
@@ -187,3 +188,6 @@ class Client(ClientMethods, Connected[Transport]):
             NotFound: there is no deletion with this number in the trash.
         """
         self._transport.perform(client_calls.purge_study(deletion))
+
+
+add_hints(Client, "__init__", "create_study", "define_by_run")

@@ -26,6 +26,7 @@ from io import StringIO
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from adabkb_client import _tables as tables
+from adabkb_client._hints import add_hint
 from adabkb_client._values import plain
 
 log = logging.getLogger("adabkb_client")
@@ -49,7 +50,7 @@ T = TypeVar("T")
 
 def _at_most_positional(count: int, remedy: str) -> Callable[[type[T]], type[T]]:
     """Refuse calls with more than ``count`` positional arguments, and say how to write them. The remedy can name the
-    ``kind`` and the ``values``."""
+    ``kind`` and the ``values``. The error for an unknown argument has a hint."""
 
     def explained(kind: type[T]) -> type[T]:
         init = kind.__init__
@@ -59,7 +60,11 @@ def _at_most_positional(count: int, remedy: str) -> Callable[[type[T]], type[T]]
             if len(values) > count:
                 called = f"{kind.__name__}({', '.join(map(repr, values))})"
                 raise TypeError(f"{called} {remedy.format(kind=kind.__name__, values=list(values))}")
-            init(self, *values, **named)
+            try:
+                init(self, *values, **named)
+            except TypeError as error:
+                add_hint(error, init, named)
+                raise
 
         kind.__init__ = checked  # type: ignore[method-assign, assignment]
         return kind
