@@ -139,6 +139,8 @@ def warn_of_unreachable_bound(name: str, parameter: "Parameter") -> None:
     """Log a warning if a parameter with a step never has its upper bound as a value."""
     if not isinstance(parameter, Float | Int) or not parameter.step or not parameter.step > 0:
         return
+    if isinstance(parameter, Int) and not all(float(each).is_integer() for each in (parameter.low, parameter.step)):
+        return  # the server refuses it
     steps = (parameter.high - parameter.low) / parameter.step
     if abs(steps - round(steps)) > 1e-9 * max(steps, 1.0):
         last = parameter.low + math.floor(steps) * parameter.step

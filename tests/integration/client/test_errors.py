@@ -109,6 +109,12 @@ def test_a_bound_that_no_step_reaches_is_logged(client: Client, caplog: pytest.L
     ]
 
 
+def test_no_bound_is_logged_of_a_range_that_is_refused(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(APIError, match="low: must be a whole number"):
+        client.create_study("steps", {"k": Int(1.5, 4)}, direction="minimize")  # type: ignore[arg-type]
+    assert "never has the value" not in caplog.text
+
+
 def test_errors_can_be_sent_between_processes(study: Study) -> None:
     with pytest.raises(APIError) as caught:
         study.predict([{"x": 7, "y": 2}])
