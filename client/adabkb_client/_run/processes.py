@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -132,7 +133,7 @@ class WorkerProcess:
         except (EOFError, OSError):
             raise RuntimeError(
                 f"a worker process {self._end()} before it was ready. Worker processes import the program's main "
-                'script: call study.run(..., processes=True) there below `if __name__ == "__main__":`.'
+                f"script: {_remedy()}."
             ) from None
         if isinstance(reply, Raised):
             raise reply.error
@@ -151,6 +152,13 @@ class WorkerProcess:
         _end_group(self._process.pid)
         code = self._process.exitcode or 0
         return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+
+def _remedy() -> str:
+    """Return what to do if a worker process cannot import the program's main script."""
+    if getattr(sys.modules["__main__"], "__file__", None) == "<stdin>":
+        return "a program from standard input has none, so save it in a file, and start that"
+    return 'call study.run(..., processes=True) there below `if __name__ == "__main__":`'
 
 
 @contextmanager

@@ -221,6 +221,20 @@ def test_a_script_without_the_main_guard_gets_a_hint(server: str, study: Study, 
     assert not list(study.trials())
 
 
+@pytest.mark.long
+def test_a_program_from_standard_input_is_told_to_become_a_file(server: str, study: Study) -> None:
+    done = subprocess.run(
+        [sys.executable, "-", server],
+        input=UNGUARDED,
+        env={**os.environ, "PYTHONPATH": "."},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.splitlines()[-1].endswith("from standard input has none, so save it in a file, and start that.")
+    assert not list(study.trials())
+
+
 TYPED = """
 import sys
 from adabkb_client import Client
