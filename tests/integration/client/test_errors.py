@@ -80,9 +80,9 @@ def test_a_result_that_cannot_be_sent_is_an_error_of_the_client_and_of_python(st
         (
             {"k": Categorical(["a", 1, 1.0, True])},
             {},
-            "parameter 'k', choices: has a duplicate value: 1 and 1 are the",
+            "parameter 'k', choices: has the value 1 twice; list each value once (1 and 1.0 are the same)",
         ),
-        ({"k": Categorical(["a", "b", "a"])}, {}, "has a duplicate value: 'a' and 'a' are the same"),
+        ({"k": Categorical(["a", "b", "a"])}, {}, "has the value 'a' twice; list each value once"),
         ({"a": Float(0, 1), "b": Bool(when={"a": [2]})}, {}, "parameter 'b', when['a']"),
         ({"a": Float(0, 1)}, {"constraints": ["a <= 1", "b <= 1"]}, "constraints[1]: "),
         ({"lambda": Float(0, 1)}, {"constraints": ["lambda <= 0.5"]}, "column 1: lambda is a reserved word; if it is"),
