@@ -106,9 +106,8 @@ class AsyncClient(AsyncClientMethods, Connected[AsyncTransport]):
         Raises:
             NotFound: there is no study with this id.
         """
-        study = AsyncStudy(self._transport, id)
-        await study.info()
-        return study
+        await self._transport.perform(client_calls.find_study(id))
+        return AsyncStudy(self._transport, id)
 
     def studies(self, tags: Mapping[str, str] | None = None) -> AsyncItems[AsyncStudy]:
         """Return the studies that you may read, newest first: see ``Client.studies``."""

@@ -136,15 +136,17 @@ class Client(ClientMethods, Connected[Transport]):
         """Open a study.
 
         Raises:
-            NotFound: there is no study with this id.
+            NotFound: there is no study with this id. The error names a similar id, or says that the study is in the
+                trash.
         """
-        study = Study(self._transport, id)
-        study.info()
-        return study
+        self._transport.perform(client_calls.find_study(id))
+        return Study(self._transport, id)
 
     def studies(self, tags: Mapping[str, str] | None = None) -> Items[Study]:
         """Return the studies that you may read, newest first. A console shows their states; ``info()`` of a study
         returns the details.
+
+        The list is read when it is first used. Only this raises ConnectionFailed if no server answers.
 
         Args:
             tags: only studies that have all of these tags, such as ``{"project": "solvents"}``. Names of tags have no

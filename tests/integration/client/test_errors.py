@@ -1,5 +1,6 @@
 """Errors speak of the client's methods and arguments, and say each thing once."""
 
+import asyncio
 import pickle
 import re
 from collections.abc import Callable
@@ -11,12 +12,15 @@ import pytest
 from adabkb_client import (
     AdaBKBError,
     APIError,
+    AsyncClient,
     Bool,
     Categorical,
     Client,
+    ConnectionFailed,
     Float,
     Int,
     NotFinite,
+    NotFound,
     Parameter,
     Study,
     Unavailable,
@@ -131,6 +135,31 @@ def test_another_value_for_a_trial_names_the_method_that_corrects_it(study: Stud
     with pytest.raises(APIError, match=r"study\.correct\(seq, value\)") as caught:
         study.observe(trial, 2.0)
     assert "PATCH" not in str(caught.value)
+
+
+def test_an_unknown_study_names_the_one_that_may_be_meant(client: Client) -> None:
+    client.create_study("four", {"x": Float(0, 1)}, direction="minimize")
+    client.create_study("m56", {"x": Float(0, 1)}, direction="minimize").delete()
+    with pytest.raises(NotFound, match=r"^There is no study 'fuor'\. Did you mean 'four'\? client\.studies\(\)"):
+        client.study("fuor")
+    with pytest.raises(NotFound, match=r"'m56'\. It is in the trash: client\.restore_study\('m56'\) restores it\."):
+        client.study("m56")
+
+    async def open_it() -> None:
+        async with AsyncClient(client.url) as there:
+            await there.study("fuor")
+
+    with pytest.raises(NotFound, match=r"Did you mean 'four'\?"):
+        asyncio.run(open_it())
+
+
+def test_a_list_raises_at_its_first_use() -> None:
+    with Client("http://127.0.0.1:1", retry_for=0.0) as nowhere:
+        studies = nowhere.studies()
+        assert "no server answers" in repr(studies)
+        for use in (list, len, bool):
+            with pytest.raises(ConnectionFailed):
+                use(studies)
 
 
 def test_an_unknown_study_names_the_methods_that_find_or_create_one(client: Client) -> None:
