@@ -88,6 +88,7 @@ def test_a_result_that_cannot_be_sent_is_an_error_of_the_client_and_of_python(st
         ),
         ({"k": Categorical(["a", "b", "a"])}, {}, "has the value 'a' twice; list each value once"),
         ({"a": Float(0, 1), "b": Bool(when={"a": [2]})}, {}, "parameter 'b', when['a']"),
+        ({"n" * 300: Float(0, 1)}, {}, f"parameter '{'n' * 57}...'"),
         ({"a": Float(0, 1)}, {"constraints": ["a <= 1", "b <= 1"]}, "constraints[1]: "),
         ({"lambda": Float(0, 1)}, {"constraints": ["lambda <= 0.5"]}, "column 1: lambda is a reserved word; if it is"),
     ],
