@@ -11,6 +11,7 @@ import httpx
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._async_client_methods import AsyncClient as AsyncClientMethods
 from adabkb_client._async_study import AsyncStudy
+from adabkb_client._hints import add_hints
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings
 from adabkb_client._http.local import LocalServer
@@ -105,9 +106,8 @@ class AsyncClient(AsyncClientMethods, Connected[AsyncTransport]):
         Raises:
             NotFound: there is no study with this id.
         """
-        study = AsyncStudy(self._transport, id)
-        await study.info()
-        return study
+        await self._transport.perform(client_calls.find_study(id))
+        return AsyncStudy(self._transport, id)
 
     def studies(self, tags: Mapping[str, str] | None = None) -> AsyncItems[AsyncStudy]:
         """Return the studies that you may read, newest first: see ``Client.studies``."""
@@ -130,3 +130,6 @@ class AsyncClient(AsyncClientMethods, Connected[AsyncTransport]):
     async def purge_study(self, deletion: int) -> None:
         """Permanently delete a study in the trash: see ``Client.purge_study``."""
         await self._transport.perform(client_calls.purge_study(deletion))
+
+
+add_hints(AsyncClient, "__init__", "create_study", "define_by_run")

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, overload
 
 from adabkb_client import _frames as frames
 from adabkb_client._async_study_methods import AsyncStudy as AsyncStudyMethods
+from adabkb_client._hints import add_hints, unexpected
 from adabkb_client._http.async_transport import AsyncTransport
 from adabkb_client._http.transport import Connected
 from adabkb_client._records import Parameters, RunReport, Trial
@@ -32,7 +33,7 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
         self.id = id
         """The id of the study, which never changes."""
         self._transport = transport
-        self._calls = StudyCalls(id)
+        self._calls = StudyCalls(id, transport.server.shown)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id!r}>"
@@ -153,6 +154,7 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
         lease_seconds: float = LEASE_SECONDS,
         fixed: Parameters | None = None,
         context: Context = None,
+        **unknown: Never,
     ) -> RunReport:
         """Evaluate trials with an async function until the study or this run ends: see ``Study.run``.
 
@@ -186,6 +188,8 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
                 invalid result.
             ImportError, NameError, SyntaxError, Exception, NoTrialAvailable, ConnectionFailed: as in ``Study.run``.
         """
+        if unknown:
+            raise unexpected(AsyncStudy.run, unknown)
         await asyncio.to_thread(import_module, "adabkb_client._run.async_worker")  # the import takes time
         from adabkb_client._run import async_worker  # noqa: PLC0415 (only runs need it)
         from adabkb_client._run.options import Options  # noqa: PLC0415
@@ -221,6 +225,7 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
         max_failures: int = 5,
         progress: bool = True,
         lease_seconds: float = LEASE_SECONDS,
+        **unknown: Never,
     ) -> RunReport:
         """Evaluate trials with an objective that requests its parameters, as in Optuna: see ``Study.optimize``.
 
@@ -238,6 +243,8 @@ class AsyncStudy(AsyncStudyMethods, HintingStudy, Connected[AsyncTransport]):
             TypeError: the objective is async; or as in ``Study.optimize``.
             ValueError, Invalid, Exception: as in ``Study.optimize``.
         """
+        if unknown:
+            raise unexpected(AsyncStudy.optimize, unknown)
         await asyncio.to_thread(import_module, "adabkb_client._run.async_define_by_run")  # the import takes time
         from adabkb_client._run.async_define_by_run import AsyncAsking, check  # noqa: PLC0415 (only runs need it)
 
@@ -291,3 +298,6 @@ class AsyncDefinedByRun(AsyncStudy):
         from adabkb_client._run.define_by_run import prepare  # noqa: PLC0415 (only runs need it)
 
         await self._transport.perform_in_threads(prepare(self._calls, self._definition, objective))
+
+
+add_hints(AsyncStudy, "suggest")

@@ -9,6 +9,7 @@ import httpx
 
 from adabkb_client import _client_calls as client_calls
 from adabkb_client._client_methods import Client as ClientMethods
+from adabkb_client._hints import add_hints
 from adabkb_client._http.connection import OutboxFolder, Settings, Verify, server_at, settings
 from adabkb_client._http.local import LocalServer
 from adabkb_client._http.outbox import Delivery
@@ -135,15 +136,17 @@ class Client(ClientMethods, Connected[Transport]):
         """Open a study.
 
         Raises:
-            NotFound: there is no study with this id.
+            NotFound: there is no study with this id. The error names a similar id, or says that the study is in the
+                trash.
         """
-        study = Study(self._transport, id)
-        study.info()
-        return study
+        self._transport.perform(client_calls.find_study(id))
+        return Study(self._transport, id)
 
     def studies(self, tags: Mapping[str, str] | None = None) -> Items[Study]:
         """Return the studies that you may read, newest first. A console shows their states; ``info()`` of a study
         returns the details.
+
+        The list is read when it is first used. Only this raises ConnectionFailed if no server answers.
 
         Args:
             tags: only studies that have all of these tags, such as ``{"project": "solvents"}``. Names of tags have no
@@ -187,3 +190,6 @@ class Client(ClientMethods, Connected[Transport]):
             NotFound: there is no deletion with this number in the trash.
         """
         self._transport.perform(client_calls.purge_study(deletion))
+
+
+add_hints(Client, "__init__", "create_study", "define_by_run")

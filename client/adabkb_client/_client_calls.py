@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Unpack
 
 from adabkb_client._calls import Call, Listing, Param, Steps, study_path
@@ -12,7 +13,7 @@ from adabkb_client._records import Deletion, StudyInfo, decode
 from adabkb_client._settings import Direction, StudyChanges, StudySettings, check_settings
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import plain
-from adabkb_client.errors import Conflict, Unavailable
+from adabkb_client.errors import AdaBKBError, Conflict, NotFound, Unavailable, from_problem
 
 
 def create_study(
@@ -151,6 +152,36 @@ def _open_changed(study: StudyCalls, body: Mapping[str, Any], conflict: Conflict
             request_id=conflict.request_id,
         )
     return (yield from study.update(**changes))
+
+
+def find_study(id: str) -> Steps[StudyInfo]:
+    """Return the study with an id.
+
+    Raises:
+        NotFound: there is none. The error names a study in the trash, or one with a similar id.
+    """
+    try:
+        return (yield from StudyCalls(id).info())
+    except NotFound as error:
+        if error.code != "study_not_found":
+            raise
+        missing = error
+    detail = f"{missing.detail}{(yield from _instead_of(id))}"
+    raise from_problem(missing.status, {**missing.problem, "detail": detail})
+
+
+def _instead_of(id: str) -> Steps[str]:
+    """Return a sentence about the study that may be meant by an id that no study has; empty if there is none among the
+    first ones of the lists."""
+    try:
+        deleted, _ = yield from trash().page_after(None)
+        if any(each.study == id for each in deleted):
+            return f" It is in the trash: client.restore_study({id!r}) restores it."
+        found, _ = yield from studies().page_after(None)
+    except AdaBKBError:
+        return ""
+    near = get_close_matches(id, [each.id for each in found], n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def whoami() -> Steps[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields as fields_of
 from dataclasses import is_dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -86,8 +87,10 @@ def fields(record: Any) -> dict[str, Any]:
     """Return all fields of a record, in which parameters, metrics and standard errors are separate columns."""
     if hasattr(record, "trial_budget"):  # a study
         return {**cells(record), "created_at": record.created_at}
+    if not isinstance(record, Mapping):
+        record = {each.name: getattr(record, each.name) for each in fields_of(record) if each.compare}
     found: dict[str, Any] = {}
-    for name, value in (record if isinstance(record, Mapping) else vars(record)).items():
+    for name, value in record.items():
         if name in NAMED and (value is None or isinstance(value, Mapping)):
             cell = choice if name == "parameters" else as_it_is
             found |= {f"{name}.{each}": cell(part) for each, part in (value or {}).items()}

@@ -24,7 +24,8 @@ SHOWN = 10
 
 
 class Items(Sequence[T], Generic[T]):
-    """A list on the server. Each page is read once, when it is needed.
+    """A list on the server. Each page is read once, when it is needed. Therefore errors, such as ConnectionFailed, are
+    raised by the first use of the list, not by the call that returns it; a console shows them in place of the items.
 
     ``items[0]``, ``items[:5]`` and loops read only the pages that they need; ``len(items)`` and ``items[-1]`` read all.
     Items that the server stores later may be missing: get the list again to see them. A list that

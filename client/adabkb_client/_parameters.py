@@ -26,6 +26,7 @@ from io import StringIO
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from adabkb_client import _tables as tables
+from adabkb_client._hints import add_hint
 from adabkb_client._values import plain
 
 log = logging.getLogger("adabkb_client")
@@ -49,7 +50,7 @@ T = TypeVar("T")
 
 def _at_most_positional(count: int, remedy: str) -> Callable[[type[T]], type[T]]:
     """Refuse calls with more than ``count`` positional arguments, and say how to write them. The remedy can name the
-    ``kind`` and the ``values``."""
+    ``kind`` and the ``values``. The error for an unknown argument has a hint."""
 
     def explained(kind: type[T]) -> type[T]:
         init = kind.__init__
@@ -59,7 +60,11 @@ def _at_most_positional(count: int, remedy: str) -> Callable[[type[T]], type[T]]
             if len(values) > count:
                 called = f"{kind.__name__}({', '.join(map(repr, values))})"
                 raise TypeError(f"{called} {remedy.format(kind=kind.__name__, values=list(values))}")
-            init(self, *values, **named)
+            try:
+                init(self, *values, **named)
+            except TypeError as error:
+                add_hint(error, init, named)
+                raise
 
         kind.__init__ = checked  # type: ignore[method-assign, assignment]
         return kind
@@ -134,6 +139,8 @@ def warn_of_unreachable_bound(name: str, parameter: "Parameter") -> None:
     """Log a warning if a parameter with a step never has its upper bound as a value."""
     if not isinstance(parameter, Float | Int) or not parameter.step or not parameter.step > 0:
         return
+    if isinstance(parameter, Int) and not all(float(each).is_integer() for each in (parameter.low, parameter.step)):
+        return  # the server refuses it
     steps = (parameter.high - parameter.low) / parameter.step
     if abs(steps - round(steps)) > 1e-9 * max(steps, 1.0):
         last = parameter.low + math.floor(steps) * parameter.step

@@ -446,6 +446,8 @@ class Trial(Record):
     gave none, that the server assumes. Empty once the trial has a result."""
     reported_by: str | None = None
     """The user who reported the trial's first result or its failure; None without tokens."""
+    server: str = field(default="", repr=False, compare=False)
+    """The server that sent this record: its URL, or the path of a local database; empty if it is not known."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,6 +4,7 @@ The docstrings of the clients' methods repeat the texts below: see ``_client_met
 server validates their values and combinations: see docs/http.md.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Required, SupportsFloat, SupportsIndex, TypedDict, final
 
@@ -440,15 +441,47 @@ EXAMPLES = {
     "tags": '{"team": "vision"}',
 }
 """An example for each setting that must be a dict, except ``algorithm``."""
+INSTEAD = {
+    "load_if_exists": "leave it out: a study that exists with the same definition is opened",
+    "n_trials": "the number of trials is budget=100",
+    "name": 'a name for people is title="Suzuki coupling"; the id is the first argument of create_study',
+    "pruner": f"use early_stopping={EXAMPLES['early_stopping']}",
+    "sampler": 'leave it out; a baseline without a model is algorithm={"kind": "random"}',
+    "storage": 'the client has the server: Client(url), or Client.local("study.db")',
+    "study_id": "the id of a study is the first argument: id",
+    "study_name": "the id of a study is the first argument: id",
+}
+"""What to use instead of settings of other libraries, except ``directions``."""
+
+
+def objectives_example(*directions: Any) -> str:
+    """Return an example of the setting ``objectives`` with these directions."""
+    metrics = ("error", "latency", "memory", "price")
+    each = [{"metric": metric, "direction": direction} for metric, direction in zip(metrics, directions, strict=False)]
+    return json.dumps(each)
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Refuse settings of a wrong kind, before they are sent.
 
     Raises:
-        TypeError: a value that must be a dict is not one, or the constraints are a string or functions instead of a
-            list of strings; the message says what to write.
+        TypeError: a value that must be a dict is not one, the objectives are not a list of dicts, the constraints are a
+            string or functions instead of a list of strings, or a setting is one of another library; the message says
+            what to write.
     """
+    if "directions" in settings:
+        directions = settings["directions"]
+        named = list(directions) if isinstance(directions, list | tuple) else ["minimize", "minimize"]
+        one = f"direction={named[0]!r}" if len(named) == 1 else f"objectives={objectives_example(*named)}"
+        raise TypeError(f"directions is not a setting; use {one}")
+    for name in settings.keys() & INSTEAD.keys():
+        raise TypeError(f"{name} is not a setting; {INSTEAD[name]}")
+    objectives = settings.get("objectives")
+    if objectives is not None and not (
+        isinstance(objectives, list | tuple) and all(isinstance(each, Mapping) for each in objectives)
+    ):
+        example = objectives_example("minimize", "maximize")
+        raise TypeError(f"objectives must be a list of dicts such as {example}, not {shown(objectives)}")
     for name, value in settings.items():
         if name in EXAMPLES and value is not None and not isinstance(value, Mapping):
             raise TypeError(f"{name} must be a dict such as {EXAMPLES[name]}, not {shown(value)}")

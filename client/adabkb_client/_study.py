@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Never, overload
 
 from adabkb_client import _frames as frames
 from adabkb_client import _notebook as notebook
+from adabkb_client._hints import add_hints, unexpected
 from adabkb_client._http.transport import Connected, Transport
 from adabkb_client._records import Hinting, Parameters, RunReport, StudyInfo, Trial
 from adabkb_client._study_calls import StudyCalls
@@ -49,7 +50,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         self.id = id
         """The id of the study, which never changes."""
         self._transport = transport
-        self._calls = StudyCalls(id)
+        self._calls = StudyCalls(id, transport.server.shown)
 
     def __repr__(self) -> str:
         return f"<Study {self.id!r}>"
@@ -214,6 +215,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         lease_seconds: float = LEASE_SECONDS,
         fixed: Parameters | None = None,
         context: Context = None,
+        **unknown: Never,
     ) -> RunReport:
         """Evaluate trials with a function until the study or this run ends.
 
@@ -287,6 +289,8 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
                 continues it.
             ConnectionFailed: the server was down for longer than the client's ``retry_for``.
         """
+        if unknown:
+            raise unexpected(Study.run, unknown)
         from adabkb_client._run import worker  # noqa: PLC0415 (only runs need it)
         from adabkb_client._run.options import Options  # noqa: PLC0415
         from adabkb_client._run.tracebacks import shortened  # noqa: PLC0415
@@ -312,6 +316,8 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
             return worker.run(self, function, options)
         except Exception as error:
             raise shortened(error)  # noqa: B904 - it is the same error
+        except KeyboardInterrupt as interrupt:  # its frames are those of a wait in this client
+            raise interrupt.with_traceback(None) from None
 
     def optimize(
         self,
@@ -327,6 +333,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         max_failures: int = 5,
         progress: bool = True,
         lease_seconds: float = LEASE_SECONDS,
+        **unknown: Never,
     ) -> RunReport:
         """Evaluate trials with an objective that requests its parameters, as in Optuna.
 
@@ -347,6 +354,8 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
             Invalid: the objective requests a parameter that the study lacks, and the space cannot be edited.
             Exception: as ``run``.
         """
+        if unknown:
+            raise unexpected(Study.optimize, unknown)
         from adabkb_client._run.define_by_run import Asking, Space  # noqa: PLC0415 (only runs need it)
 
         self._prepare(objective)
@@ -431,3 +440,6 @@ class DefinedByRun(Study):
         from adabkb_client._run.define_by_run import prepare  # noqa: PLC0415 (only runs need it)
 
         self._transport.perform(prepare(self._calls, self._definition, objective))
+
+
+add_hints(Study, "suggest")

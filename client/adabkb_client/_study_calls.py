@@ -230,15 +230,18 @@ class StudyCalls(TrialCalls):
         Raises:
             ValueError: the content is bytes without a name.
         """
-        return self._add_file(self._of_trial(trial), content, name, media_type)
+        yield from self._check_server(trial)
+        return (yield from self._add_file(self._of_trial(trial), content, name, media_type))
 
     def read_file(self, trial: Leased | Trial | int, file: File | int) -> Steps[bytes]:
         """Return the content of a file of a trial."""
-        return self._read_file(self._of_trial(trial), file)
+        yield from self._check_server(trial)
+        return (yield from self._read_file(self._of_trial(trial), file))
 
     def remove_file(self, trial: Leased | Trial | int, file: File | int) -> Steps[None]:
         """Permanently delete a file of a trial."""
-        return self._remove_file(self._of_trial(trial), file)
+        yield from self._check_server(trial)
+        yield from self._remove_file(self._of_trial(trial), file)
 
     def result_files(self, observation: Observation | int) -> Listing[File]:
         """Yield the files of a result without a trial, in order of addition, without their content."""

@@ -11,7 +11,7 @@ from operator import index
 from time import monotonic
 from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeVar
 
-from adabkb_client._calls import BATCH, Call, Listing, Param, Steps, batch, study_path
+from adabkb_client._calls import BATCH, Call, Listing, Param, Steps, batch, read_trial, study_path
 from adabkb_client._records import (
     OPTUNAS,
     Answer,
@@ -38,6 +38,7 @@ from adabkb_client.errors import (
     ConnectionFailed,
     Invalid,
     NotFinite,
+    NotFound,
     NoTrialAvailable,
     StudyComplete,
     Unavailable,
@@ -106,7 +107,7 @@ class Leased(Shown, Hinting):
     @property
     def should_stop(self) -> bool:
         """Whether the server has stopped the trial, which then needs no result: ``if trial.should_stop: return``."""
-        return self.outcome is not None and self.outcome.trial is not None and self.outcome.trial.state == "stopped"
+        return self._is("stopped")
 
     @property
     def number(self) -> int:
@@ -139,6 +140,10 @@ class Leased(Shown, Hinting):
         """Continue with the outcome, the attributes and the unsent reports of an object for the same trial."""
         self.outcome, self._is_outcome_sent = other.outcome, other._is_outcome_sent
         self._attributes, self._unsent = other._attributes, other._unsent
+
+    def _is(self, state: TrialState) -> bool:
+        """Return whether the outcome of the trial, if any, is this state."""
+        return self.outcome is not None and self.outcome.trial is not None and self.outcome.trial.state == state
 
     def _set_here(self, answer: Answer) -> None:
         if answer.trial is not None:
@@ -201,10 +206,16 @@ def stop_seconds() -> float:
 
 
 class TrialCalls:
-    """The calls of one study that concern its trials."""
+    """The calls of one study that concern its trials.
 
-    def __init__(self, id: str) -> None:
+    Args:
+        id: the study's id.
+        server: the server, as messages name it. Trials remember it; empty means that it is not known.
+    """
+
+    def __init__(self, id: str, server: str = "") -> None:
         self.id = id
+        self._server = server
         self._path = study_path(id)
         self._is_without_model = False
 
@@ -483,7 +494,7 @@ class TrialCalls:
         attempt: int | None = None,
     ) -> Steps[Reported]:
         """Send reports, as ``report_of`` returns them: see ``report``. The answer says why the trial is stopped."""
-        reference = self._reference(trial, attempt)
+        reference = yield from self._reference_here(trial, attempt)
         body: dict[str, Any] = {"reports": reports}
         body |= {} if lease_seconds is None else {"lease_seconds": lease_seconds}
         path = f"{self._path}/trials/{reference.pop('trial')}/reports"
@@ -607,7 +618,7 @@ class TrialCalls:
                 or between steps, or its place on a plate is taken), the study has converged, or the budget has no room
                 for the trial.
         """
-        number = self._reference(trial)["trial"]
+        number = (yield from self._reference_here(trial))["trial"]
         body = {} if reason is None else {"reason": reason}
         return self._decode(Answer, (yield Call("POST", f"{self._path}/trials/{number}/retry", body)))
 
@@ -632,7 +643,7 @@ class TrialCalls:
             Invalid: the attributes are too many or too large.
             TypeError, ValueError: a value cannot be written as JSON.
         """
-        number = self._reference(trial)["trial"]
+        number = (yield from self._reference_here(trial))["trial"]
         body = {"attributes": dict(attributes)}
         return self._decode(Answer, (yield Call("PATCH", f"{self._path}/trials/{number}", body)))
 
@@ -674,7 +685,10 @@ class TrialCalls:
             Conflict: the study is complete, or its budget does not allow that many trials or another plate; none is
                 queued.
         """
-        which = _point(point) if isinstance(point, Mapping) else {"trial": self._reference(point)["trial"]}
+        if isinstance(point, Mapping):
+            which = _point(point)
+        else:
+            which = {"trial": (yield from self._reference_here(point))["trial"]}
         body = {**which, "times": times, **({} if plate is None else {"plate": plate})}
         answer = yield Call("POST", f"{self._path}/trials/repeat", body)
         return [self._decode(Trial, each) for each in answer["trials"]]
@@ -687,11 +701,12 @@ class TrialCalls:
 
     def why(self, trial: Leased | Trial | int) -> Steps[Explanation]:
         """Return the inputs of a trial's suggestion, and all events about the trial, as JSON: see docs/http.md."""
-        document: Explanation = yield Call("GET", f"{self._path}/trials/{self._reference(trial)['trial']}/why")
+        number = (yield from self._reference_here(trial))["trial"]
+        document: Explanation = yield Call("GET", f"{self._path}/trials/{number}/why")
         return document
 
     def _decode(self, kind: type[T], document: Any) -> T:
-        return decode(kind, document, study=self.id)
+        return decode(kind, document, study=self.id, server=self._server)
 
     def _settle(
         self,
@@ -701,6 +716,8 @@ class TrialCalls:
         attempt: int | None,
     ) -> Steps[Answer]:
         body = {**self._reference(trial, attempt), **outcome}
+        with suppress(ConnectionFailed, Unavailable):  # then the result is kept, and compared when it is delivered
+            yield from self._check_server(trial)
         if seconds is None and isinstance(trial, Leased):
             seconds = trial.seconds
         if seconds is not None:
@@ -721,7 +738,7 @@ class TrialCalls:
         **options: Any,
     ) -> Steps[Answer]:
         """Send a request about the lease of a trial. ``options`` are those of the ``Call``."""
-        reference = {**self._reference(trial, attempt), **(body or {})}
+        reference = {**(yield from self._reference_here(trial, attempt)), **(body or {})}
         path = f"{self._path}/trials/{reference.pop('trial')}/{verb}"
         return self._decode(Answer, (yield Call("POST", path, reference, **options)))
 
@@ -738,6 +755,32 @@ class TrialCalls:
             remedy = f"use study {trial.study!r}"
             raise ValueError(f"trial {trial.number} belongs to study {trial.study!r}, not to {self.id!r}: {remedy}")
         return {"trial": trial.number, "attempt": trial.attempt}
+
+    def _reference_here(self, trial: Leased | Trial | int, attempt: int | None = None) -> Steps[dict[str, Any]]:
+        """Return ``_reference`` for a change, after ``_check_server``."""
+        reference = self._reference(trial, attempt)
+        yield from self._check_server(trial)
+        return reference
+
+    def _check_server(self, trial: Leased | Trial | int) -> Steps[None]:
+        """Refuse a trial of another server whose study has the same id. The time of creation tells trials apart, and
+        stays the same when a study or its server moves. It is read only if the server has another name.
+
+        Raises:
+            ValueError: this server's trial with the same number is another one, or does not exist.
+        """
+        if isinstance(trial, Leased):
+            trial = trial.trial
+        if not isinstance(trial, Trial) or not self._server or trial.server in ("", self._server):
+            return
+        with suppress(NotFound):
+            found = self._decode(Trial, (yield from read_trial(self.id, trial.number)))
+            if found.created_at == trial.created_at:
+                return
+        raise ValueError(
+            f"trial {trial.number} of study {self.id!r} was issued by {trial.server}, not by {self._server}: use the "
+            "study of a client of that server"
+        )
 
 
 def _created_at(trial: Leased | Trial | int) -> datetime | None:

@@ -278,6 +278,10 @@ def steps_of(pointer: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.lstrip("/?").split("/")]
 
 
+MAX_NAME_LENGTH = 60
+"""The maximum length of a parameter's name in an error."""
+
+
 def _argument(pointer: str, names: Sequence[str]) -> str:
     """Name the target of a pointer as the program does: "parameter 'depth', high" for "/parameters/0/high", and
     "constraints[0]" for "/constraints/0"."""
@@ -286,6 +290,7 @@ def _argument(pointer: str, names: Sequence[str]) -> str:
         position = rest[0]
         is_position = position.isdecimal() and int(position) < len(names)
         name = names[int(position)] if is_position else position
+        name = name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 3]}..."
         field, inner = rest[1:2], rest[2:]
         if field == ["when"] and inner:
             return f"parameter {name!r}, when[{inner[0]!r}]{_path(inner[1:])}"

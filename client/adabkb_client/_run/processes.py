@@ -4,9 +4,10 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from types import ModuleType
@@ -103,14 +104,19 @@ class WorkerProcess:
         """End the process at once, and start no other. Any thread may call this."""
         with self._starting:
             self._killed = True
-            self._process.kill()
+            self._kill()
 
     def close(self) -> None:
         """End the process."""
         self._pipe.close()
         self._process.join(CLOSE_SECONDS)
-        self._process.kill()
+        if self._process.is_alive():
+            self._kill()
         self._process.join()
+
+    def _kill(self) -> None:
+        self._process.kill()
+        _end_group(self._process.pid)
 
     def _start(self) -> None:
         with self._starting:
@@ -127,7 +133,7 @@ class WorkerProcess:
         except (EOFError, OSError):
             raise RuntimeError(
                 f"a worker process {self._end()} before it was ready. Worker processes import the program's main "
-                'script: call study.run(..., processes=True) there below `if __name__ == "__main__":`.'
+                f"script: {_remedy()}."
             ) from None
         if isinstance(reply, Raised):
             raise reply.error
@@ -143,8 +149,16 @@ class WorkerProcess:
         """Wait for the end of the process, and describe it."""
         self._pipe.close()
         self._process.join()
+        _end_group(self._process.pid)
         code = self._process.exitcode or 0
         return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+
+def _remedy() -> str:
+    """Return what to do if a worker process cannot import the program's main script."""
+    if getattr(sys.modules["__main__"], "__file__", None) == "<stdin>":
+        return "a program from standard input has none, so save it in a file, and start that"
+    return 'call study.run(..., processes=True) there below `if __name__ == "__main__":`'
 
 
 @contextmanager
@@ -172,6 +186,8 @@ def _work(pipe: Connection, task: bytes) -> None:
         signal.signal(number, lambda *_: None)
     if hasattr(os, "register_at_fork"):  # not on Windows
         os.register_at_fork(after_in_child=_restore_signal_handlers)
+    if hasattr(os, "setpgid"):  # not on Windows
+        os.setpgid(0, 0)  # see ``_end_group``
     threading.Thread(target=_end_with_the_run, daemon=True).start()
     try:
         evaluation, study = _loaded(task)
@@ -179,12 +195,13 @@ def _work(pipe: Connection, task: bytes) -> None:
         pipe.send(Raised(error))
         return
     pipe.send(None)
-    while True:
-        try:
+    with suppress(EOFError):
+        while True:
             trial: Trial = pipe.recv()
-        except EOFError:
-            return
-        pipe.send(reply_to(evaluation, LeasedTrial(study, trial)))
+            pipe.send(reply_to(evaluation, LeasedTrial(study, trial)))
+    # End idle pools of joblib and concurrent.futures, as at the end of a program. Otherwise multiprocessing would wait
+    # for their processes first, which joblib ends only after five idle minutes.
+    threading._shutdown()  # type: ignore[attr-defined]
 
 
 def _restore_signal_handlers() -> None:
@@ -199,7 +216,16 @@ def _end_with_the_run() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
+    _end_group(os.getpid())
     os._exit(1)
+
+
+def _end_group(process: int | None) -> None:
+    """Send SIGTERM to the processes that the function has started in a worker process. The worker process ignores it.
+    So do trackers of shared memory, which clean up when the others have ended."""
+    if hasattr(os, "killpg") and process is not None:
+        with suppress(ProcessLookupError, PermissionError):  # it has no group yet, or none is left
+            os.killpg(process, signal.SIGTERM)
 
 
 def _loaded(task: bytes) -> tuple[Evaluation, Study]:

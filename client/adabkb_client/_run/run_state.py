@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime
 from time import monotonic
 from typing import Protocol
 
@@ -70,6 +71,7 @@ class RunState:
         self._stopped = 0
         self._failures_in_a_row = 0
         self._last_failure: Exception | None = None
+        self._newest: tuple[datetime, StudyProgress] | None = None
         self._lock = threading.Lock()
 
     @property
@@ -157,8 +159,8 @@ class RunState:
         trial = None if outcome is None else outcome.trial
         if outcome is None or trial is None or trial.state not in FINISHED:
             return  # the trial was released
-        progress = StudyProgress.of(outcome.study)
         with self._lock:
+            progress = self._progress_after(trial, StudyProgress.of(outcome.study))
             if trial.state == "failed":
                 self._failed += 1
                 self.progress.show(progress)
@@ -183,8 +185,15 @@ class RunState:
             else:
                 self._failed += 1
             self._last_failure = error
-            if trial.outcome is not None:
-                self.progress.show(StudyProgress.of(trial.outcome.study))
+            if trial.outcome is not None and trial.outcome.trial is not None:
+                self.progress.show(self._progress_after(trial.outcome.trial, StudyProgress.of(trial.outcome.study)))
+
+    def _progress_after(self, trial: Trial, progress: StudyProgress) -> StudyProgress:
+        """Return the progress of the study after a trial, or that after a later trial if the answers of the server
+        arrive in another order, so that the numbers shown never decrease. The caller holds the lock."""
+        if trial.finished_at is not None and (self._newest is None or self._newest[0] <= trial.finished_at):
+            self._newest = trial.finished_at, progress
+        return progress if self._newest is None else self._newest[1]
 
     def _lost(self, trial: Leased, error: WorkerLost) -> None:
         """Allow another trial in place of one that was released because its worker was lost."""

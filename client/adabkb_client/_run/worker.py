@@ -208,6 +208,13 @@ class _Crew:
             with suppress(KeyboardInterrupt, SystemExit):  # a second signal, while start() waits for the thread
                 release.start()
         _join(releases, self._stop_seconds)
+        released = sum(trial._is("released") for trial in leased)
+        log.warning(
+            "study %r: the run was interrupted, and %d %s released. To continue, start the program again.",
+            self.study.id,
+            released,
+            "trial was" if released == 1 else "trials were",
+        )
         for process in processes:
             process.kill()
         if isinstance(self._evaluation, Cluster):

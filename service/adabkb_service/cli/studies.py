@@ -150,7 +150,7 @@ def export(
         fail(f"--json is --format jsonl; leave out one of --json and --format {format}")
     if format == "xlsx":
         if output is None:
-            fail("an Excel file cannot be shown on a terminal; give --output FILE.xlsx")
+            fail("an Excel file cannot be written to standard output; give --output FILE.xlsx")
         content = server.perform(StudyCalls(study).export_excel())
         _write(output, lambda file: file.write_bytes(content))
         return

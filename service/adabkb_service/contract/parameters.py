@@ -449,7 +449,12 @@ def _checked_distinct(values: Choices) -> Choices:
         key = identity(value)
         if key in seen:
             both = {"first": shown(seen[key]), "second": shown(value)}
-            sentence = "has a duplicate value: {first} and {second} are the same; list each value once"
+            if both["first"] != both["second"]:
+                sentence = "has a duplicate value: {first} and {second} are the same; list each value once"
+            elif both["first"].lstrip("-").isdecimal():
+                sentence = "has the value {first} twice; list each value once ({first} and {first}.0 are the same)"
+            else:
+                sentence = "has the value {first} twice; list each value once"
             raise PydanticCustomError("duplicate", sentence, both)
         seen[key] = value
     return values

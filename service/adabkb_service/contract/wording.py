@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, get_args
 
@@ -67,6 +68,12 @@ FOREIGN = {
 }
 """Names that other libraries use for the same things, and the field for each, with its value if that is known."""
 
+MAX_ID_LENGTH = 100
+OUTSIDE_ID = re.compile(r"[^A-Za-z0-9._-]")
+"""A character that the id of a study cannot have."""
+NOT_AT_FIRST = re.compile(r"[._-]")
+"""A character with which the id of a study cannot begin."""
+
 PATTERNS = {
     STUDY_ID: "must be 1 to 100 letters, digits, dots, underscores or hyphens, and begin with a letter or a digit",
     IDEMPOTENCY_KEY: "must be 1 to 255 printable ASCII characters without spaces",
@@ -91,7 +98,9 @@ def sentence(field_error: Mapping[str, Any]) -> str:
     if kind == "missing" and (words := MISSING.get(field_error["loc"][-1])):
         return words
     if kind == "string_pattern_mismatch" and context["pattern"] in PATTERNS:
-        return PATTERNS[context["pattern"]]
+        remedy = "; free text belongs in title" if field_error["loc"][-1] == "id" else ""
+        found = _found_in_id(str(field_error.get("input", ""))) if context["pattern"] == STUDY_ID else ""
+        return f"{PATTERNS[context['pattern']]}{found}{remedy if found else ''}"
     if kind in SENTENCES:
         plain = {name: _plain(name, value) for name, value in context.items()}
         return SENTENCES[kind].format_map({**plain, "tags": TAGS.get(plain.get("discriminator", ""))})
@@ -100,6 +109,14 @@ def sentence(field_error: Mapping[str, Any]) -> str:
             return f"must be {words} {bound if isinstance(bound, int) else f'{bound:.15g}'}"
     message = str(field_error["msg"]).removeprefix("Value error, ").replace("Input should", "must", 1)
     return message[:1].lower() + message[1:]
+
+
+def _found_in_id(id: str) -> str:
+    """Return what is wrong with the id of a study, as the end of a sentence."""
+    if len(id) > MAX_ID_LENGTH:
+        return f"; it has {len(id)} characters"
+    wrong = OUTSIDE_ID.search(id) or NOT_AT_FIRST.match(id)
+    return "" if wrong is None else f"; {shown(id)} has {shown(wrong[0])}{'' if wrong.start() else ' at its beginning'}"
 
 
 def _plain(name: str, value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -152,10 +153,9 @@ def _errors_of_missing(
             yield FieldError("/cost", "is required, also of a partial result: it counts towards the budget", "missing")
         return
     if names and not values:
-        listed = ", ".join(metric.name for metric in metrics)
-        yield FieldError(
-            "/metrics", f"is required: give the metrics of this study by name ({listed}){LATER}", "missing"
-        )
+        example = json.dumps({metric.name: 0.1 for metric in metrics}, ensure_ascii=False)
+        sentence = f"is required: give the metrics of this study, such as {example}{LATER}"
+        yield FieldError("/metrics", sentence, "missing")
         return
     for name in names:
         sentence = f"is required: a result needs every metric of its study{LATER}"

@@ -356,7 +356,8 @@ def test_names_and_units_are_changed_and_in_an_excel_file(study: Study, tmp_path
     adabkb("study", "export", study.id, "--format", "xlsx", "--output", str(file))
     header, row = load_workbook(file).active.iter_rows(values_only=True)
     assert dict(zip(header, row, strict=True))["Yield [%]"] == 82
-    assert "give --output" in adabkb("study", "export", study.id, "--format", "xlsx", code=1)
+    refused = adabkb("study", "export", study.id, "--format", "xlsx", code=1)
+    assert "cannot be written to standard output; give --output FILE.xlsx" in refused
 
 
 def test_what_is_known_is_shown(study: Study) -> None:

@@ -4,6 +4,7 @@ import ctypes
 import multiprocessing
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -130,3 +131,20 @@ def device(folder: Path, x: float) -> float:
     assert SEEN_AT_IMPORT is not None, x
     in_company(folder, x)
     return float(SEEN_AT_IMPORT)
+
+
+def with_joblib(folder: Path, x: float) -> float:
+    """Evaluate in two processes of joblib, which stay for later calls. Each leaves a file with its number as its
+    name."""
+    from joblib import Parallel, delayed
+
+    Parallel(n_jobs=2)(delayed(in_company)(folder, x) for _ in range(2))
+    return x
+
+
+def crash_with_a_child(folder: Path, x: float) -> float:
+    """End this process while a program that it has started runs; a file has the program's number as its name."""
+    child = subprocess.Popen(["sleep", "600"])
+    (folder / str(child.pid)).touch()
+    os._exit(3)
+    return x

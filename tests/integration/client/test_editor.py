@@ -106,7 +106,7 @@ def mistakes(client: Client) -> None:
     study.update(seed=2)  # type: ignore[arg-type]
     Int(16, 512, 16)  # type: ignore[call-arg, arg-type]
     MedianRule()  # type: ignore[call-arg]
-    study.run(lambda x: x, n_trial=3)  # type: ignore[call-arg]
+    study.run(lambda x: x, n_trial=3)  # type: ignore[arg-type]
     print(study.best_params)  # type: ignore[attr-defined]
     print(study.suggest().lr)  # type: ignore[attr-defined]
     with study.trial() as trial:

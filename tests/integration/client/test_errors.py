@@ -1,5 +1,6 @@
 """Errors speak of the client's methods and arguments, and say each thing once."""
 
+import asyncio
 import pickle
 import re
 from collections.abc import Callable
@@ -11,12 +12,15 @@ import pytest
 from adabkb_client import (
     AdaBKBError,
     APIError,
+    AsyncClient,
     Bool,
     Categorical,
     Client,
+    ConnectionFailed,
     Float,
     Int,
     NotFinite,
+    NotFound,
     Parameter,
     Study,
     Unavailable,
@@ -80,10 +84,11 @@ def test_a_result_that_cannot_be_sent_is_an_error_of_the_client_and_of_python(st
         (
             {"k": Categorical(["a", 1, 1.0, True])},
             {},
-            "parameter 'k', choices: has a duplicate value: 1 and 1 are the",
+            "parameter 'k', choices: has the value 1 twice; list each value once (1 and 1.0 are the same)",
         ),
-        ({"k": Categorical(["a", "b", "a"])}, {}, "has a duplicate value: 'a' and 'a' are the same"),
+        ({"k": Categorical(["a", "b", "a"])}, {}, "has the value 'a' twice; list each value once"),
         ({"a": Float(0, 1), "b": Bool(when={"a": [2]})}, {}, "parameter 'b', when['a']"),
+        ({"n" * 300: Float(0, 1)}, {}, f"parameter '{'n' * 57}...'"),
         ({"a": Float(0, 1)}, {"constraints": ["a <= 1", "b <= 1"]}, "constraints[1]: "),
         ({"lambda": Float(0, 1)}, {"constraints": ["lambda <= 0.5"]}, "column 1: lambda is a reserved word; if it is"),
     ],
@@ -109,6 +114,12 @@ def test_a_bound_that_no_step_reaches_is_logged(client: Client, caplog: pytest.L
     ]
 
 
+def test_no_bound_is_logged_of_a_range_that_is_refused(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(APIError, match="low: must be a whole number"):
+        client.create_study("steps", {"k": Int(1.5, 4)}, direction="minimize")  # type: ignore[arg-type]
+    assert "never has the value" not in caplog.text
+
+
 def test_errors_can_be_sent_between_processes(study: Study) -> None:
     with pytest.raises(APIError) as caught:
         study.predict([{"x": 7, "y": 2}])
@@ -125,6 +136,31 @@ def test_another_value_for_a_trial_names_the_method_that_corrects_it(study: Stud
     with pytest.raises(APIError, match=r"study\.correct\(seq, value\)") as caught:
         study.observe(trial, 2.0)
     assert "PATCH" not in str(caught.value)
+
+
+def test_an_unknown_study_names_the_one_that_may_be_meant(client: Client) -> None:
+    client.create_study("four", {"x": Float(0, 1)}, direction="minimize")
+    client.create_study("m56", {"x": Float(0, 1)}, direction="minimize").delete()
+    with pytest.raises(NotFound, match=r"^There is no study 'fuor'\. Did you mean 'four'\? client\.studies\(\)"):
+        client.study("fuor")
+    with pytest.raises(NotFound, match=r"'m56'\. It is in the trash: client\.restore_study\('m56'\) restores it\."):
+        client.study("m56")
+
+    async def open_it() -> None:
+        async with AsyncClient(client.url) as there:
+            await there.study("fuor")
+
+    with pytest.raises(NotFound, match=r"Did you mean 'four'\?"):
+        asyncio.run(open_it())
+
+
+def test_a_list_raises_at_its_first_use() -> None:
+    with Client("http://127.0.0.1:1", retry_for=0.0) as nowhere:
+        studies = nowhere.studies()
+        assert "no server answers" in repr(studies)
+        for use in (list, len, bool):
+            with pytest.raises(ConnectionFailed):
+                use(studies)
 
 
 def test_an_unknown_study_names_the_methods_that_find_or_create_one(client: Client) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import pickle
 from typing import Any
 
 import pytest
 
-from adabkb_client import Client, Float, Study, Trial
+from adabkb_client import AsyncClient, Client, Float, Study, Trial
 
 
 @pytest.fixture
@@ -67,6 +68,77 @@ def test_objects_can_be_copied_and_pickled(study: Study) -> None:
     assert copies == [trial] * 3
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"directions": ["minimize", "maximize"]},
+            'directions is not a setting; use objectives=[{"metric": "error", "direction": "minimize"}, '
+            '{"metric": "latency", "direction": "maximize"}]',
+        ),
+        ({"directions": ["maximize"]}, "directions is not a setting; use direction='maximize'"),
+        ({"sampler": "tpe"}, 'sampler is not a setting; leave it out; a baseline without a model is algorithm={"kind"'),
+        ({"n_trials": 4}, "n_trials is not a setting; the number of trials is budget=100"),
+        (
+            {"objectives": ["error", "latency"]},
+            'objectives must be a list of dicts such as [{"metric": "error", "direction": "minimize"}, {"metric": '
+            '"latency", "direction": "maximize"}], not [\'error\', \'latency\']',
+        ),
+    ],
+)
+def test_settings_in_the_form_of_another_library(client: Client, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        client.create_study("t", {"x": Float(0, 1)}, **settings)
+    assert str(caught.value).startswith(message)
+    with pytest.raises(TypeError) as caught:
+        client.define_by_run("t", **settings)
+    assert str(caught.value).startswith(message)
+
+
 def test_a_wrong_call_is_named_as_the_program_wrote_it(study: Study) -> None:
     with pytest.raises(TypeError, match=r"^Study\.observe\(\) takes from 2 to 3 positional arguments but 4 were given"):
         study.observe(1, 0.5, 0.1)  # type: ignore[call-arg]
+
+
+def test_an_argument_that_a_call_does_not_have(client: Client, study: Study) -> None:
+    """Python 3.13 has its own hints, in other words."""
+
+    def function(lr: float) -> float:
+        return lr
+
+    calls: list[tuple[Any, str]] = [
+        (lambda: study.run(function, n_jobs=2), "use workers= in place of n_jobs="),  # type: ignore[arg-type]
+        (lambda: study.run(function, n_trial=2), "did you mean n_trials=?"),  # type: ignore[arg-type]
+        (lambda: study.suggest(cout=2), "did you mean count=?"),  # type: ignore[call-overload]
+        (lambda: Float(0, 1, logg=True), "did you mean log=?"),  # type: ignore[call-arg]
+        (lambda: Client(tokn="secret"), "did you mean token=?"),  # type: ignore[call-arg]
+        (
+            lambda: client.create_study(name="n", parameters={"x": Float(0, 1)}),  # type: ignore[call-arg,arg-type]
+            "missing 1 required positional argument: 'id'; use id= in place of name=",
+        ),
+    ]
+    for call, hint in calls:
+        with pytest.raises(TypeError) as caught:
+            call()
+        words = hint.strip("?=").rpartition(" ")[2]
+        assert str(caught.value).endswith((hint, f"Did you mean '{words}'?"))
+
+
+async def _suggest_with_a_typo(url: str) -> None:
+    async with AsyncClient(url) as client:
+        await (await client.study("s")).suggest(cout=2)  # type: ignore[call-overload]
+
+
+@pytest.mark.usefixtures("study")
+def test_an_argument_that_an_async_call_does_not_have(client: Client) -> None:
+    with pytest.raises(TypeError, match=r"[Dd]id you mean '?count"):
+        asyncio.run(_suggest_with_a_typo(client.url))
+
+
+def test_a_type_error_of_the_function_has_no_hint(study: Study) -> None:
+    def function(lr: float) -> float:
+        return study.info(n_jobs=lr)  # type: ignore
+
+    with pytest.raises(TypeError) as caught:
+        study.run(function)
+    assert str(caught.value).endswith("got an unexpected keyword argument 'n_jobs'")

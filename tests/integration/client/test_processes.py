@@ -162,6 +162,32 @@ def test_the_function_may_have_a_pool_of_processes(study: Study) -> None:
     assert study.run(objectives.sum_of_squares, processes=True, n_trials=1).completed == 1
 
 
+def test_pools_of_joblib_end_with_the_run(study: Study, tmp_path: Path) -> None:
+    (folder := tmp_path / "started").mkdir()
+    assert study.run(partial(objectives.with_joblib, folder), processes=1, n_trials=1).completed == 1
+    started = [int(file.name) for file in folder.iterdir()]
+    assert len(started) == 2
+    assert not any(map(is_running, started))
+
+
+def test_a_crash_ends_the_programs_that_the_function_has_started(study: Study, tmp_path: Path) -> None:
+    (folder := tmp_path / "started").mkdir()
+    with pytest.raises(WorkerDied):
+        study.run(partial(objectives.crash_with_a_child, folder), processes=1, max_failures=1)
+    [started] = [int(file.name) for file in folder.iterdir()]
+    wait_for(lambda: not is_running(started), seconds=20.0)
+
+
+def is_running(process: int) -> bool:
+    """Whether a process runs. It does not if it has ended, but was not reaped."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text() if Path("/proc").exists() else "(?) ?"
+        os.kill(process, 0)
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+    return status.rpartition(") ")[2][0] != "Z"
+
+
 @pytest.mark.parametrize("function", [lambda x: x, nested()])
 def test_a_function_that_cannot_be_pickled_is_refused_before_any_trial_is_issued(
     study: Study, function: Callable[[float], float]
@@ -192,6 +218,20 @@ def test_a_script_without_the_main_guard_gets_a_hint(server: str, study: Study, 
     )
     assert done.returncode == 1
     assert 'below `if __name__ == "__main__":`' in done.stderr.splitlines()[-1]
+    assert not list(study.trials())
+
+
+@pytest.mark.long
+def test_a_program_from_standard_input_is_told_to_become_a_file(server: str, study: Study) -> None:
+    done = subprocess.run(
+        [sys.executable, "-", server],
+        input=UNGUARDED,
+        env={**os.environ, "PYTHONPATH": "."},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.splitlines()[-1].endswith("from standard input has none, so save it in a file, and start that.")
     assert not list(study.trials())
 
 

@@ -10,7 +10,23 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from adabkb_client import Client, Float, LeasedTrial, MedianRule, PatienceRule, Study
+from adabkb_client._run.options import Options
+from adabkb_client._run.progress import Progress, StudyProgress
+from adabkb_client._run.run_state import RunState
 from tests.waiting import TIMEOUT_SECONDS, wait_for
+
+OPTIONS = Options(
+    n_trials=None,
+    timeout=None,
+    workers=2,
+    callbacks=(),
+    catch=(),
+    pass_trial=False,
+    max_failures=5,
+    progress=False,
+    lease_seconds=120.0,
+    fixed=None,
+)
 
 
 @pytest.fixture
@@ -26,6 +42,23 @@ def test_each_result_is_one_line_of_the_log(study: Study, caplog: pytest.LogCapt
         "trial 1: 0.5, best 0.5, 1 of 3",
         "trial 2: 0.25, best 0.5, 2 of 3",
         "trial 3: 0.75, best 0.75, 3 of 3",
+    ]
+
+
+def test_answers_in_another_order_never_decrease_the_progress(study: Study, caplog: pytest.LogCaptureFixture) -> None:
+    """Threads may receive the answers of the server in another order."""
+    caplog.set_level("INFO", "adabkb_client")
+    first, second = study.suggest(2)
+    answers = [study.observe(first, 0.25), study.observe(second, 0.75)]
+    with Progress("s", 3, StudyProgress(0, 0, None), visible=False) as shown:
+        state = RunState("s", OPTIONS, shown, threading.Event())
+        for answer in reversed(answers):
+            state.count(answer)
+        state.count(study.observe(study.suggest(), 0.5))
+    assert [record.message for record in caplog.records] == [
+        "trial 2: 0.75, best 0.75, 2 of 3",
+        "trial 1: 0.25, best 0.75, 2 of 3",
+        "trial 3: 0.5, best 0.75, 3 of 3",
     ]
 
 

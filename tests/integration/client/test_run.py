@@ -127,13 +127,17 @@ with Client(sys.argv[1]) as client:
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_an_interrupted_run_gives_all_its_trials_back(server: str, study: Study, number: int) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, server], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [sys.executable, "-c", PROGRAM, server], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(2)] == ["evaluating\n"] * 2
         process.send_signal(number)
-        process.wait(timeout=60)
+        _, said = process.communicate(timeout=60)
     assert [trial.state for trial in study.trials()] == ["released", "released"]
+    line, *traceback = said.splitlines()
+    said = "the run was interrupted, and 2 trials were released. To continue, start the program again."
+    assert line.endswith(f"study 's': {said}")
+    assert len(traceback) < 10  # without the frames of this client's waits
 
 
 RETURNS_AFTER_THE_END = """

@@ -208,7 +208,7 @@ PARAMETERS: dict[type, type[BaseModel]] = {
 def taken(call: str) -> set[str]:
     """The arguments of a call of the client."""
     found: Callable[..., Any] = getattr(Study, call, None) or getattr(Client, call)
-    return set(inspect.signature(found).parameters) - {"self", "others"}
+    return set(inspect.signature(found).parameters) - {"self", "others", "unknown"}
 
 
 @pytest.mark.parametrize(("of", "also"), [(Client, AsyncClient), (Study, AsyncStudy)])

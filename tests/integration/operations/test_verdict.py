@@ -36,7 +36,14 @@ def items(inside: int, outside: int, half: float = 4.0) -> list[ValidationItem]:
     ("inside", "outside", "half", "errors", "suggested", "found"),
     [
         (18, 2, 4.0, GOOD, (9, 1), ("reliable", "high", "You can mostly trust the model. ")),
-        (18, 2, 4.0, Errors(17.0, 20.0), (9, 1), ("poor_predictions", "low", "You cannot trust the model. ")),
+        (
+            18,
+            2,
+            4.0,
+            Errors(17.0, 20.0),
+            (9, 1),
+            ("poor_predictions", "low", "Do not rely on the model yet: "),
+        ),
         (20, 0, 40.0, GOOD, (9, 1), ("wide_intervals", "low", "You can hardly trust the model. ")),
         (12, 8, 4.0, GOOD, (9, 1), ("too_sure", "medium", "You can partly trust the model: its intervals are ")),
         (18, 2, 4.0, GOOD, (5, 5), ("too_sure", "medium", "You can partly trust the model: its intervals are ")),

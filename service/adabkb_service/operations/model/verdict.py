@@ -38,7 +38,7 @@ NO_VERDICT: dict[NoVerdict, str] = {
     "not_this_algorithm": "The model{of} cannot be checked: this needs the profile auto.",
 }
 ANSWERS: dict[VerdictCode, str] = {
-    "poor_predictions": "You cannot trust the model{of}.",
+    "poor_predictions": "Do not rely on the model{of} yet: it predicts hardly better than the median of the results.",
     "wide_intervals": "You can hardly trust the model{of}.",
     "too_sure": "You can partly trust the model{of}: its intervals are too narrow.",
     "reliable": "You can mostly trust the model{of}.",
