@@ -134,9 +134,11 @@ def test_edits_cannot_enlarge_the_log_beyond_the_quota(guarded: Guarded) -> None
         assert [each.status_code for each in edits] == [200] * 2 + [403] * 7
         text = {"description": "x" * 4_900}
         assert "0.02 megabytes" in refused(user.patch(f"{root}/trials/2", json=note, headers=key), "quota_exceeded")
-        correction = {"value": 2.0, "reason": "x" * 1_000}
-        while (corrected := user.patch(f"{root}/observations/1", json=correction)).status_code == 200:
-            correction["value"] += 1.0
+        value, reason = 2.0, "x" * 1_000
+        while (
+            corrected := user.patch(f"{root}/observations/1", json={"value": value, "reason": reason})
+        ).status_code == 200:
+            value += 1.0
         refused(corrected, "quota_exceeded")
         refused(user.patch(root, json=text), "quota_exceeded")
         assert user.post(f"{root}/observe", json={"trial": 3, "value": 2}).status_code == 200

@@ -72,7 +72,7 @@ class Quota:
     def __init__(self) -> None:
         self.left = 3
 
-    def spend(self, more: Usage) -> Callable[[], None]:
+    def spend(self, more: Usage, _: int) -> Callable[[], None]:
         if self.left < more.trials:
             raise QuotaExceeded("trials", 3, 3 - self.left, more.trials)
         self.left -= more.trials
