@@ -19,7 +19,7 @@ from adabkb_service.identity.config import ProviderConfig
 from adabkb_service.identity.provider import Provider
 from adabkb_service.operations.data.doctor import Finding, examine, measure
 from adabkb_service.operations.data.importing import import_study
-from adabkb_service.storage import backups, copying, migration
+from adabkb_service.storage import backups, copying, migration, tokens
 from adabkb_service.storage.database import Database
 
 Export = Annotated[
@@ -108,6 +108,8 @@ def backup(
         fail(f"{file} exists already; give the name of a new file, or a folder")
     elif keep is not None:
         fail(f"there is no folder {file}, which --keep needs; create it: mkdir -p {file}")
+    elif not file.parent.is_dir():
+        fail(f"there is no folder {file.parent}; create it: mkdir -p {file.parent}")
     url, part = settings(database=database).database, file.with_name(f"{file.name}.part")
     part.unlink(missing_ok=True)
     with opened(url, existing=True) as source:
@@ -226,6 +228,10 @@ def import_(
                 study = import_study(target, lines)
         except (OSError, UnicodeDecodeError) as error:
             fail(f"cannot read {file}: {error}; give a file written by adabkb study export, or - for standard input")
+        with target.reading() as connection:
+            has_users = tokens.any_exist(connection)
     counts = study.counts
     line = f"Study {study.id} is {study.state}, with {counts.trials} trials and {counts.observations} observations."
+    if has_users:
+        line += f"\nIt has no owner, so only administrators see it. To change that: adabkb access give {study.id} USER"
     show(study.model_dump(mode="json"), line, as_json=as_json)

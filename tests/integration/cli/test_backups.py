@@ -137,8 +137,24 @@ def test_a_folder_keeps_the_newest_backups_and_all_that_is_not_one(filled: str, 
     target = f"sqlite:///{tmp_path}/restored.db"
     assert adabkb("data", "restore", newest, "--database", target).exit_code == 0
     assert rows(target) == rows(filled)
-    missing = adabkb("data", "backup", tmp_path / "nowhere", "--keep", "2", "--database", filled)
-    assert (missing.exit_code, "mkdir -p" in missing.output) == (1, True)
+    for command in (("nowhere", "--keep", "2"), ("nowhere/backup.db",)):
+        missing = adabkb("data", "backup", tmp_path / command[0], *command[1:], "--database", filled)
+        assert (missing.exit_code, f"mkdir -p {tmp_path}/nowhere" in missing.output) == (1, True)
+
+
+def test_a_study_from_a_backup_has_no_owner_and_the_import_says_so(filled: str, tmp_path: Path) -> None:
+    """Without tokens, everybody sees it, and nothing is said."""
+    file = tmp_path / "s.jsonl"
+    with server_on(filled) as address:
+        file.write_text(httpx.get(f"{address}/v1/studies/s/export").text)
+    for name, command in (("open", "adabkb access give s USER"), ("empty", "")):
+        target = f"sqlite:///{tmp_path}/{name}.db"
+        if command:
+            assert adabkb("data", "migrate", "--database", target).exit_code == 0
+            assert adabkb("token", "create", "ann", "--database", target).exit_code == 0
+        done = adabkb("data", "import", file, "--database", target)
+        assert done.exit_code == 0
+        assert ("no owner" in done.output, command in done.output) == (bool(command), True)
 
 
 def test_a_restore_says_that_revoked_tokens_are_valid_again(tmp_path: Path) -> None:
