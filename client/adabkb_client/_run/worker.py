@@ -86,6 +86,8 @@ class _Crew:
         self._processes: list[WorkerProcess] = []
         self._numbered = 0
         self._abandoned = False
+        self._released = 0
+        """The number of trials that were released since ``abandon`` was called."""
         self._lock = threading.Condition()
         self._is_asking = False
         self._asking = threading.Lock()
@@ -186,6 +188,8 @@ class _Crew:
     def forget(self, trial: LeasedTrial) -> None:
         """Record that the outcome of a trial was reported."""
         with self._lock:
+            if self._abandoned and trial in self._leased and trial._is("released"):
+                self._released += 1
             self._leased.discard(trial)
             self._lock.notify_all()
 
@@ -208,13 +212,6 @@ class _Crew:
             with suppress(KeyboardInterrupt, SystemExit):  # a second signal, while start() waits for the thread
                 release.start()
         _join(releases, self._stop_seconds)
-        released = sum(trial._is("released") for trial in leased)
-        log.warning(
-            "study %r: the run was interrupted, and %d %s released. To continue, start the program again.",
-            self.study.id,
-            released,
-            "trial was" if released == 1 else "trials were",
-        )
         for process in processes:
             process.kill()
         if isinstance(self._evaluation, Cluster):
@@ -227,6 +224,12 @@ class _Crew:
             )
             self._await(lambda: not self._is_asking and not self._leased - sent)
         self._await(lambda: not self._leased, self._stop_seconds)
+        log.warning(
+            "study %r: the run was interrupted, and %d %s released. To continue, start the program again.",
+            self.study.id,
+            self._released,
+            "trial was" if self._released == 1 else "trials were",
+        )
 
     def _release(self, trial: LeasedTrial) -> None:
         try:

@@ -221,6 +221,7 @@ def test_a_trial_received_long_after_the_end_is_released(study: Study, faulty: P
         assert process.stderr is not None
         assert "interrupt again to end at once" in process.stderr.readline()
         faulty.go_on.set()
+        assert "and 1 trial was released. To continue" in process.stderr.read()
         assert process.wait(timeout=60) == 128 + signal.SIGTERM
     assert [trial.state for trial in study.trials()] == ["released"]
 
