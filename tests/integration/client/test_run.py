@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -198,14 +197,19 @@ def test_trials_received_together_at_the_end_are_released(study: Study, faulty: 
     """One thread asks for all idle ones. After a signal, none of them takes a trial of the answer."""
     faulty.faults.extend([None, None, "slow", "slow"])  # the study, its budget, a first trial, trials for the others
     command = [sys.executable, "-c", PROGRAM.replace("workers=2", "workers=5"), faulty.url]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    environment = {**os.environ, "ADABKB_STOP_SECONDS": "0.1"}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
         wait_for(lambda: list(study.trials()))
         faulty.go_on.set()  # by now, the other threads wait while the first one asks
         faulty.go_on.clear()
         wait_for(lambda: len(list(study.trials())) == 5)
         process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)  # until the program handles the signal
+        assert process.stderr is not None
+        assert "interrupt again to end at once" in process.stderr.readline()  # so it has handled the signal
         faulty.go_on.set()
+        process.stderr.read()
         assert process.wait(timeout=60) == 128 + signal.SIGTERM
     assert {trial.state for trial in study.trials()} == {"released"}
 
