@@ -24,6 +24,10 @@ Finite = Annotated[float, Query(allow_inf_nan=False)]
 MAX_EDGES = 20
 """The maximum number of edges of the parts of a parameter."""
 
+TwoParameters = Annotated[list[str], Query(min_length=2, max_length=2)]
+Edges = Annotated[list[Finite] | None, Query(max_length=MAX_EDGES)]
+"""The edges of the parts of a parameter."""
+
 
 @data.get("/studies/{study_id}/history.json")
 @needs("read")
@@ -87,9 +91,9 @@ async def get_excluded(
     request: Request,
     study_id: StudyId,
     overview: OverviewDep,
-    parameter: Annotated[list[str], Query(min_length=2, max_length=2)],
-    across: Annotated[list[Finite] | None, Query(max_length=MAX_EDGES)] = None,
-    up: Annotated[list[Finite] | None, Query(max_length=MAX_EDGES)] = None,
+    parameter: TwoParameters,
+    across: Edges = None,
+    up: Edges = None,
 ) -> Response:
     """The combinations of parts of two parameters that the constraints exclude. ``across`` and ``up`` are the edges of
     the parts."""
@@ -102,9 +106,9 @@ async def get_tried(
     request: Request,
     study_id: StudyId,
     overview: OverviewDep,
-    parameter: Annotated[list[str], Query(min_length=2, max_length=2)],
-    across: Annotated[list[Finite] | None, Query(max_length=MAX_EDGES)] = None,
-    up: Annotated[list[Finite] | None, Query(max_length=MAX_EDGES)] = None,
+    parameter: TwoParameters,
+    across: Edges = None,
+    up: Edges = None,
     metric: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:
     """The combinations of parts of two parameters that have results or failed trials. ``across`` and ``up`` are the

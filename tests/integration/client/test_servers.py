@@ -79,7 +79,6 @@ def test_a_trial_survives_the_move_of_its_study_to_another_server(study: Study, 
 
 
 def test_the_server_of_a_trial_is_no_column(study: Study) -> None:
-    pytest.importorskip("pandas")
     trial = study.suggest()
     assert isinstance(trial, Trial)
     assert trial.server.startswith("http://")
