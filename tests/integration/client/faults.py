@@ -49,7 +49,8 @@ class Proxy:
     sent: list[tuple[str, str, str | None]] = field(default_factory=list)
     """Method, path and idempotency key of every request that came."""
     go_on: threading.Event = field(default_factory=threading.Event)
-    """Until which a request that is "late" is not forwarded, and an answer that is "slow" is not."""
+    """Until which a request that is "late" is not forwarded, and an answer that is "slow" is not. Each request has that
+    of its arrival."""
 
     def keys(self, path_end: str) -> list[str | None]:
         return [key for _, path, key in self.sent if path.endswith(path_end)]
@@ -64,6 +65,7 @@ def proxy(upstream: str) -> Iterator[Proxy]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             state.sent.append((self.command, self.path, self.headers.get("Idempotency-Key")))
             fault = state.faults.popleft() if state.faults else None
+            go_on = state.go_on
             if fault == "lose request":
                 self.hang_up()
                 return
@@ -72,14 +74,14 @@ def proxy(upstream: str) -> Iterator[Proxy]:
                 return
             headers = {k: v for k, v in self.headers.items() if k not in {"Host", "Connection"}}
             if fault == "late":
-                state.go_on.wait(TIMEOUT_SECONDS)
+                go_on.wait(TIMEOUT_SECONDS)
             try:
                 answer = http.request(self.command, state.upstream + self.path, content=body, headers=headers)
             except httpx.TransportError:
                 self.hang_up()
                 return
             if fault == "slow":
-                state.go_on.wait(TIMEOUT_SECONDS)
+                go_on.wait(TIMEOUT_SECONDS)
             if fault == "stall":
                 self.connection.recv(1, socket.MSG_PEEK)  # returns when the client has given up
             if fault in ("lose answer", "stall"):

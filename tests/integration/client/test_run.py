@@ -202,8 +202,8 @@ def test_trials_received_together_at_the_end_are_released(study: Study, faulty: 
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
         wait_for(lambda: list(study.trials()))
-        faulty.go_on.set()  # by now, the other threads wait while the first one asks
-        faulty.go_on.clear()
+        first, faulty.go_on = faulty.go_on, threading.Event()
+        first.set()  # by now, the other threads wait while the first one asks
         wait_for(lambda: len(list(study.trials())) == 5)
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
