@@ -159,8 +159,8 @@ def ranges(counts: Sequence[int], cells: Sequence[Mapping[str, Any]]) -> list[li
             [cell for cell in near if cell["noise"] <= 0.05],
             counts,
         ),
-        ("the same, with 5 or 10 results", "more", noisy, [count for count in counts if count <= 10]),
-        ("the same, with 20 or more results", "more", noisy, [count for count in counts if count > 10]),
+        ("the same, with 5 or 10 results", "above 0.05", noisy, [count for count in counts if count <= 10]),
+        ("the same, with 20 or more results", "above 0.05", noisy, [count for count in counts if count > 10]),
     ]
     found = []
     for where, noise, those, at in groups:

@@ -195,7 +195,7 @@ def _logs(run: Run, floor: float) -> Array:
 
 EARLY = 20
 """The first budget in a table; the second one is the group's largest."""
-HEADER = ["`auto`", "Ada-BKB", "switched off", *GROUPS, "time"]
+HEADER = ["part of `auto`", "in Ada-BKB", "if switched off", *GROUPS, "time"]
 SURE = 2.0
 """A ratio is in bold if it is more than this many standard errors from 1."""
 

@@ -105,7 +105,7 @@ MECHANISMS = (
     Mechanism(
         "warp of results",
         "results as they are",
-        "results are only standardised",
+        "results are only standardized",
         ((warp, "fit", lambda values, _=None: _fit(values, warp.LINEAR)),),
     ),
     Mechanism(
@@ -257,7 +257,7 @@ MECHANISMS = (
         ((policy, "RANDOM_POINTS", 0),),
     ),
     Mechanism(
-        "neighbourhood that a restart leaves out",
+        "neighborhood that a restart leaves out",
         NOTHING,
         "a restart sees results around the best point, and may suggest points there",
         ((restarts, "APART", 0.0),),

@@ -280,7 +280,9 @@ def against(results: Results, peer: str) -> str:
         ratio = np.exp(np.log(own / other).mean())
         counts = ((own < other).sum(), (own == other).sum(), (own > other).sum())
         rows.append([title, *map(str, counts), f"{ratio:.2f}"])
-    return table(["problems, evaluations", "ours is lower", "equal", f"{LABELS[peer]} is lower", "ratio"], rows)
+    return table(
+        ["problems, evaluations", f"{LABELS['auto']} is lower", "equal", f"{LABELS[peer]} is lower", "ratio"], rows
+    )
 
 
 def per_problem(scores: Scores) -> str:

@@ -83,7 +83,7 @@ def shown(value: object) -> str:
     if isinstance(value, np.ndarray) and len(value) > 1:
         return f"{value[0]:g} to {value[-1]:g} in steps of {value[1] - value[0]:g}"
     if isinstance(value, tuple | np.ndarray):
-        return ", ".join(map(shown, value))
+        return ", ".join(map(shown, value)) or "()"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}" if value >= 10_000 else str(value)
     return value if isinstance(value, str) else repr(value) if not isinstance(value, float) else short(value)

@@ -96,7 +96,7 @@ CHANGED = {
     "steps of the end game in a row": ("nature", "laboratory_2_8", 2),
     "restarts": ("nature", "laboratory_3_4x4", 0),
     "random points of a restart": ("functions", "Trid_4", 2),
-    "neighbourhood that a restart leaves out": ("functions", "Trid_4", 2),
+    "neighborhood that a restart leaves out": ("functions", "Trid_4", 2),
     "axes that do not matter": ("families", "separable_sum_6", 0),
 }
 """Mechanism -> group, problem and seed of a run that changes without it."""

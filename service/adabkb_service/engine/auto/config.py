@@ -35,7 +35,7 @@ class Config:
     """The maximum probability with which the cell of the optimum is pruned."""
     noise_std: float | None = None
     """Standard deviation of a result without its own standard error, in the user's output units. With 0, results are
-    exact: their differences are never explained by noise. With None, the noise is learned."""
+    exact: the kernel is the one for rough objectives, except in mixtures. With None, the noise is learned."""
     metrics: tuple[Metric, ...] = ()
     """Metrics of each result in addition to its value, some of them with bounds."""
     objective: Metric | None = None
@@ -51,7 +51,7 @@ class Config:
     cost_budget: float | None = None
     """The maximum total cost of the results."""
     robust: bool = False
-    """Whether results that the others contradict get less weight: see ``doubts``."""
+    """Whether results that the others contradict get additional noise."""
     has_plates: bool = False
     """Whether results of the same plate share an unknown offset. The variance of the offsets is learned."""
 

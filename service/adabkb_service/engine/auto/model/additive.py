@@ -4,8 +4,8 @@
     r_k = sqrt(5) |x_k - x'_k| / a      ordered axes: Matern 5/2 with one lengthscale a for all of them
     r_k = sqrt(5) [x_k != x'_k] / a     categorical axes: choices that differ are a distance of 1 apart
 
-The learned parameters are logit w, log a and t, (d,), with w_k = w exp(t_k) / sum of exp(t_j) and independent normal
-priors.
+The learned parameters are logit w, log a and eta, (d,), with w_k = w exp(eta_k) / sum of exp(eta_j) and independent
+normal priors.
 
 Since k(x, x) = 1, also k_w(x, x) = 1. Source: the first-order part of Duvenaud, Nickisch and Rasmussen 2011, here added
 to the full kernel.
@@ -28,9 +28,9 @@ SHARE_PRIOR = 3.0
 LENGTHSCALE_PRIOR = math.log(0.5) + 0.5 * math.log(1.0 / 3.0)
 """Mean of log a, with standard deviation 1, as for the other lengthscales in one dimension."""
 WEIGHT_PRIOR = 1.5
-"""Standard deviation of t_k; the mean is 0."""
+"""Standard deviation of eta_k; the mean is 0."""
 MAX_WEIGHT = 6.0
-"""The maximum of |t_k|."""
+"""The maximum of |eta_k|."""
 FIRST_SHARE = 0.9
 """The share w at the start of a search for an additive part."""
 
@@ -45,7 +45,7 @@ class Additive:
     """a, in units of the unit cube."""
 
     def parameters(self) -> Array:
-        """(logit w, log a, t), (d + 2,)."""
+        """(logit w, log a, eta), (d + 2,)."""
         share, weights = self.shares.sum(), np.log(self.shares)
         return np.array([math.log(share / (1.0 - share)), math.log(self.lengthscale), *(weights - weights.mean())])
 

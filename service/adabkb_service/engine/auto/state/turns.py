@@ -28,7 +28,8 @@ MEMORY, SHARE = 4, 1.0 / 3.0
 """The model counts as bringing gains if at least this share of its last steps did. The number of these steps is the
 number of its axes plus ``MEMORY``. Before it has had that many steps, it counts as bringing gains."""
 RADII = (0.05, 4.0)
-"""Smallest and largest radius of the model's ball."""
+"""Smallest and largest radius of the model's ball, in standard deviations of its results along their principal
+directions."""
 MAX_AXES = 20
 """The maximum number of axes of a model. The number of its coefficients is about half the square of the number of
 axes."""
