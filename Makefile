@@ -60,7 +60,7 @@ test: $(SITE) lint-code lint-scripts lint-deployment  ## what CI runs
 	@$(MAKE) --no-print-directory -j 2 lint-types run-tests  # types take as long as all other linters together
 
 run-tests: $(LOOPS)
-	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder  # four, as tests of real servers wait
+	@$(BIN)/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder  # six, as tests of real servers wait
 
 lint: $(SITE)  ## all linters, two at a time: types take the longest
 	@$(MAKE) --no-print-directory -j 2 lint-types lint-code lint-scripts lint-deployment
