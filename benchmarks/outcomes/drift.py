@@ -129,8 +129,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
             against = [f"{int((each[0] < of).sum())}, {int((each[0] > of).sum())}" for of in each[1:]]
             rows.append([problem, *medians, *against])
         others = [runs.against_name(found.methods[0], method) for method in found.methods[1:]]
-        what = f"Regret of the recommendations, mean over days {start + 1} to {end}"
-        title = f"{what}, median of {len(found.seeds)} seeds"
+        title = f"Regret, mean over days {start + 1} to {end}, median of {len(found.seeds)} seeds"
         yield runs.Table(title, ["problem", *found.methods, *others], rows)
 
 

@@ -136,7 +136,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
             f"{' minus '.join(found.methods[:2])}, mean (standard error)",
             runs.against_name(*found.methods[:2]),
         ]
-        title = f"Yield of the recommended point after {count} plates, median (10% quantile)"
+        title = f"Yield after {count} plates, median (10% quantile)"
         yield runs.Table(f"{title} of {len(found.seeds)} seeds", header, rows)
 
 

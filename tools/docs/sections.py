@@ -255,7 +255,7 @@ def constants() -> str:
         [f"`{name}`", default, meaning, "all but profile auto" if len(systems) == 7 else ", ".join(systems)]
         for (name, default, meaning), systems in having.items()
     ]
-    return markdown(["field", "default", "", "of"], rows)
+    return markdown(["field", "default", "meaning", "algorithms"], rows)
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
