@@ -176,7 +176,7 @@ MEASURES: dict[str, Callable[[int, int], dict[str, Any]]] = {
 }
 
 
-HEADER = ("method", "results", "median ms", "99% ms", "largest ms", "rebuild s", "MB")
+HEADER = ("method", "results", "steps", "median ms", "99% ms", "largest ms", "rebuild s", "MB")
 
 
 def show(cells: list[dict[str, Any]]) -> None:
@@ -185,9 +185,15 @@ def show(cells: list[dict[str, Any]]) -> None:
 
 def rows(cells: list[dict[str, Any]]) -> Iterator[list[str]]:
     for cell in cells:
-        times = [f"{1e3 * cell[name]:.3g}" for name in ("median", "p99", "largest")]
+        times = [printed(1e3 * cell[name]) for name in ("median", "p99", "largest")]
         rest = [f"{cell[name]:.3g}" if name in cell else "" for name in ("rebuild_seconds", "megabytes")]
-        yield [cell["method"], f"{cell['results']:,}", *times, *rest]
+        yield [cell["method"], f"{cell['results']:,}", str(cell["steps"]), *times, *rest]
+
+
+def printed(milliseconds: float) -> str:
+    """With three significant digits, and without an exponent."""
+    rounded = float(f"{milliseconds:.3g}")
+    return f"{rounded:,.0f}" if rounded >= 1000 else f"{rounded:g}"
 
 
 if __name__ == "__main__":

@@ -180,7 +180,7 @@ STORIES: Mapping[str, tuple[Callable[[Client, str, str, int], Run], Sequence[str
 }
 
 
-HEADER = ["method", "at the end: median", "10% to 90% of the seeds", "median after half of the budget"]
+HEADER = ["method", "median at the end", "10% to 90% quantile at the end", "median after half of the budget"]
 DIGITS = {"network": 3, "cluster": 3}
 """Digits after the decimal point; otherwise one."""
 

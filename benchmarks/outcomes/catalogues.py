@@ -108,10 +108,10 @@ def best_yields(way: str, seed: int) -> list[float]:
 
 
 WAYS = {
-    "catalogue": "rows with computed descriptors",
-    "catalogue of 0 and 1": "rows with columns of 0 and 1",
-    "categories": "parameters, three of them categories",
-    "random": "rows, drawn at random without a model",
+    "catalogue": "row with computed descriptors",
+    "catalogue of 0 and 1": "row with one-hot columns",
+    "categories": "five parameters, three of them categories",
+    "random": "random row, without a model",
 }
 """The variants, and how the tables name them."""
 
@@ -169,7 +169,7 @@ def tables(path: Path) -> Iterator[Printed]:
     )
     yield Printed(
         f"Best yield: median of {SEEDS} seeds (10% quantile), share of runs with {GOOD:.0f}% or more",
-        ("the reactions are", f"{COUNTS[0]} experiments", *map(str, COUNTS[1:])),
+        ("representation of a reaction", f"{COUNTS[0]} experiments", *map(str, COUNTS[1:])),
         [(name, *_cells(found["runs"], way)) for way, name in WAYS.items()],
     )
 

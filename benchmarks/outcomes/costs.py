@@ -87,10 +87,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
         rows.append([problem, *shown, f"{ratios[-1]:.2f}"])
     head = [f"{share:.0%} {method}" for share in SHARES for method in METHODS]
     rows.append(["geometric mean", *("" for _ in head), f"{np.exp(np.log(ratios).mean()):.2f}"])
-    title = (
-        f"Median regret of {len(found.seeds)} seeds after shares of the budget, and the cost at which the search per "
-        "cost reaches the final regret of the search that ignores cost, relative to the cost at which the latter does"
-    )
+    title = f"Median regret of {len(found.seeds)} seeds after shares of the budget, and relative cost"
     yield runs.Table(title, ["problem", *head, "relative cost"], rows)
 
 

@@ -190,7 +190,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
         [name, *(f"{np.median([run['failed'] for run in found.of(name, method)]):g}" for method in METHODS)]
         for name in found.problems
     ]
-    yield runs.Table(f"Failed of {max(COUNTS)} evaluations, median", ["problem", *METHODS], rows)
+    yield runs.Table(f"Failed evaluations of {max(COUNTS)}, median", ["problem", *METHODS], rows)
 
 
 def _beside_peers(found: runs.Found) -> Iterator[runs.Table]:
@@ -201,14 +201,14 @@ def _beside_peers(found: runs.Found) -> Iterator[runs.Table]:
             each = [_regrets(found, name, method, count) for method in found.methods]
             against = [f"{int((each[0] < of).sum())}, {int((each[0] > of).sum())}" for of in each[1:]]
             rows.append([name, *(f"{np.median(regrets):.2g}" for regrets in each), *against])
-        others = [f"{found.methods[0]}: seeds better, worse than {method}" for method in found.methods[1:]]
+        others = [runs.against_name(found.methods[0], method) for method in found.methods[1:]]
         title = f"Regret after {count} evaluations, {len(found.seeds)} seeds"
         yield runs.Table(title, ["problem", *found.methods, *others], rows)
     rows = [
         [name, *(f"{np.median([run['failed'] for run in found.of(name, method)]):g}" for method in found.methods)]
         for name in found.problems
     ]
-    yield runs.Table(f"Failed of {max(PEER_COUNTS)} evaluations, median", ["problem", *found.methods], rows)
+    yield runs.Table(f"Failed evaluations of {max(PEER_COUNTS)}, median", ["problem", *found.methods], rows)
 
 
 def _regrets(found: runs.Found, name: str, method: str, count: int) -> Array:

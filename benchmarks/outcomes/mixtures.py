@@ -251,7 +251,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
             better, worse = (int((each[one] < each[other]).sum()) for one, other in (METHODS[:2], METHODS[1::-1]))
             rows.append([problem, *medians, str(better), str(worse)])
         title = f"Regret after {count} evaluations, {len(found.seeds)} seeds"
-        header = ["formulas", *METHODS, "seeds better than last share", "seeds worse"]
+        header = ["formulation", *METHODS, f"seeds where {METHODS[0]} is better than {METHODS[1]}", "worse"]
         yield runs.Table(title, header, rows)
     found = runs.comparable(path, PROBLEMS, (*METHODS, *PEERS))
     for count in PEER_COUNTS if set(PEERS) <= set(found.methods) else ():
@@ -260,8 +260,8 @@ def tables(path: Path) -> Iterator[runs.Table]:
             alone = runs.comparable(path, [problem], (*METHODS, *PEERS))
             regrets = [_regrets(alone, problem, method, count) for method in alone.methods]
             rows.append([problem, str(len(alone.seeds)), *(f"{np.median(each):.2g}" for each in regrets)])
-        title = f"Regret after {count} evaluations with peers, median of the seeds that all methods have"
-        yield runs.Table(title, ["formulas", "seeds", *found.methods], rows)
+        title = f"Regret after {count} evaluations with peers"
+        yield runs.Table(title, ["formulation", "seeds", *found.methods], rows)
 
 
 def _regrets(found: runs.Found, problem: str, method: str, count: int) -> Array:

@@ -134,7 +134,7 @@ def _table(found: runs.Found, budget: int) -> runs.Table:
     peers = medians[:, [name != "auto" for name in found.methods]].max(axis=1, keepdims=True)
     parts = medians / np.maximum(peers, 1e-300)
     rows = [[name, *(f"{part:.3f}" for part in row)] for name, row in zip(found.problems, parts, strict=True)]
-    title = f"Hypervolume over that of the best peer after {budget} evaluations, {len(found.seeds)} seeds"
+    title = f"Score after {budget} evaluations, {len(found.seeds)} seeds"
     return runs.Table(title, ["problem", *found.methods], rows)
 
 

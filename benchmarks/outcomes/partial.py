@@ -117,7 +117,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
             medians = [f"{np.median(of):.6g}" for of in each]
             against = [f"{int((each[0] < of).sum())}, {int((each[0] > of).sum())}" for of in each[1:]]
             rows.append([problem, *medians, *against])
-        others = [f"{found.methods[0]}: seeds better, worse than {method}" for method in found.methods[1:]]
+        others = [runs.against_name(found.methods[0], method) for method in found.methods[1:]]
         title = f"Best feasible value after {count} evaluations, {len(found.seeds)} seeds"
         yield runs.Table(title, ["problem", *found.methods, *others], rows)
 

@@ -103,7 +103,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
             better, worse = (int((each[one] < each[other]).sum()) for one, other in (METHODS, METHODS[::-1]))
             rows.append([problem, *medians, str(better), str(worse)])
         title = f"Regret after {count} evaluations, {len(found.seeds)} seeds"
-        yield runs.Table(title, ["function", *METHODS, "seeds better", "seeds worse"], rows)
+        yield runs.Table(title, ["function", *METHODS, f"seeds where {METHODS[0]} is better", "worse"], rows)
 
 
 def _regrets(found: runs.Found, problem: str, method: str, count: int) -> Array:

@@ -134,9 +134,9 @@ def tables(path: Path) -> Iterator[runs.Table]:
             "problem",
             *found.methods,
             f"{' minus '.join(found.methods[:2])}, mean (standard error)",
-            "seeds better, worse",
+            runs.against_name(*found.methods[:2]),
         ]
-        title = f"Yield of the recommended point after {count} plates, median (10% quantile)"
+        title = f"Yield after {count} plates, median (10% quantile)"
         yield runs.Table(f"{title} of {len(found.seeds)} seeds", header, rows)
 
 

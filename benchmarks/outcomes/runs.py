@@ -164,8 +164,12 @@ def scored(
             against = f"{sum(own < other for own, other in pairs)}, {sum(own > other for own, other in pairs)}"
             rows.append([problem, *(f"{median(scores):.2g}" for scores in each), against])
         title = f"{what.capitalize()} after {count} evaluations, {len(found.seeds)} seeds"
-        against_first = f"{found.methods[0]}: seeds better, worse than {found.methods[1]}"
-        yield Table(title, ["problem", *found.methods, against_first], rows)
+        yield Table(title, ["problem", *found.methods, against_name(*found.methods[:2])], rows)
+
+
+def against_name(method: str, other: str) -> str:
+    """The name of a column with the numbers of seeds in which a method is better, and worse, than another one."""
+    return f"seeds where {method} is better, worse than {other}"
 
 
 def load(path: Path, solved: str) -> dict[Key, dict[str, Any]]:

@@ -125,7 +125,7 @@ def main() -> None:
         "--sets",
         choices=[*SETS, "all"],
         default="all",
-        help="development: problems on which constants were chosen; final: problems used only for the judgment",
+        help="development: problems on which constants were chosen; final: problems on which nothing was chosen",
     )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=1, help="worker processes, one core each")

@@ -103,9 +103,11 @@ def throughput(cells: Sequence[Cell]) -> Iterator[list[str]]:
         ]
 
 
+CALLED = ("suggest", "observe", "pair")
 CALLS = (
-    *("database", "servers", "clients", "first half", "last half", "suggest ms", "99%", "observe ms", "99%"),
-    *("pair ms", "99%", "commits", "statements", "cores"),
+    *("database", "servers", "clients", "pairs per second, first half of the results", "last half"),
+    *(f"{call} {quantile} ms" for call in CALLED for quantile in ("median", "99%")),
+    *("commits per pair", "statements per pair", "busy cores"),
 )
 
 
@@ -114,7 +116,7 @@ def calls(cells: Sequence[Cell]) -> Iterator[list[str]]:
     commits and statements of a pair, and the number of busy cores of the machine."""
     for cell in cells:
         ours = cell["methods"]["ours"]
-        times = [f"{ms:.0f}" for call in ("suggest", "observe", "pair") for ms in ours[f"{call}_ms"]]
+        times = [f"{ms:.0f}" for call in CALLED for ms in ours[f"{call}_ms"]]
         done = [f"{2 * cell['counts'][name]:.3g}" for name in ("commits", "statements")]
         yield [*_setting(cell), *(f"{rate:.0f}" for rate in ours["halves"]), *times, *done, f"{ours['busy_cores']:.2g}"]
 

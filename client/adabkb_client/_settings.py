@@ -282,7 +282,8 @@ class Algorithm(TypedDict, total=False):
     index: Literal["ucb", "ei"]
     """What ranks cells: the upper bound, or the expected improvement."""
     batch_drift: float
-    """For "ada-bbkb": the factor by which variances may change before the dictionary is drawn again."""
+    """For "ada-bbkb": the dictionary is drawn again when 1 plus the sum of the variances s^2 at the points observed
+    since the last draw exceeds it."""
     horizon: int
     """For "ada-gp-ucb": the number of results for which the bounds must hold."""
     c1: float
@@ -298,8 +299,8 @@ class Algorithm(TypedDict, total=False):
     patience: int
     """For "gp-threds": the number of results without a decision after which a cell is accepted."""
     slack: float
-    """For "gp-threds": the children of a cell are rejected once they are below the threshold by more than this times
-    the side of the cell."""
+    """For "gp-threds": the margin below the threshold at which the children of a cell are rejected, as a multiple of
+    the cell's side."""
 
 
 class StudyChanges(TypedDict, total=False):

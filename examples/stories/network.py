@@ -2,8 +2,8 @@
 
 python examples/stories/network.py [full trainings of the budget] [GPUs, such as 0,1]
 
-The network is scikit-learn's, which computes on the CPU. With PyTorch, only `train` changes: in each process, `cuda:0`
-is then its own GPU.
+The network is scikit-learn's, which computes on the CPU. With PyTorch, change only `train`, and use the device
+`cuda:0`: each process sees one GPU.
 """
 
 import os

@@ -119,8 +119,8 @@ class Settings(BaseSettings):
     connections: int = Field(
         4000,
         ge=1,
-        description="limit on open client connections; beyond it, a new one replaces one that waits for its client, "
-        "or is refused (503)",
+        description="limit on open client connections; beyond it, a new connection closes an idle one, or is refused "
+        "(503) if all are busy",
     )
     streams: int = Field(200, ge=0, description="limit on concurrent event streams (GET .../events)")
     waits: int = Field(
@@ -154,8 +154,8 @@ class Settings(BaseSettings):
     tidy_seconds: float = Field(
         60.0,
         gt=0,
-        description="seconds between two removals of old idempotency keys and studies in the trash, and between two "
-        "readings of the database's clock",
+        description="seconds between two removals of expired idempotency keys and of studies deleted 30 days ago, and "
+        "between two readings of the database's clock",
     )
     idempotency_hours: float = Field(24.0, ge=24, description="minimum hours for which idempotency keys are kept")
     lock_seconds: float = Field(10.0, gt=0, description="seconds to wait for a lock or a database connection")
@@ -206,7 +206,8 @@ class Settings(BaseSettings):
     model_processes: int = Field(
         1,
         ge=0,
-        description="processes that compute models, each for a share of the studies; 0: in the server process",
+        description="processes that compute models, each for a share of the studies; 0 computes models in the server "
+        "process",
     )
     model_process_megabytes: int = Field(
         4096,
@@ -285,7 +286,8 @@ class Settings(BaseSettings):
     )
     oidc_seconds: float = Field(10.0, gt=0, description="seconds within which the provider must answer during a login")
     send_webhooks: bool = Field(
-        True, description="send messages to webhooks; false for a server on a copy of a database that is in use"
+        True,
+        description="send messages to webhooks; false for a server on a copy, while the original database is in use",
     )
     webhook_networks: str = Field(
         "",

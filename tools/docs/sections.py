@@ -187,8 +187,8 @@ def intervals() -> str:
 
 
 CAPTIONS = {
-    "development": "Development problems, on which constants were chosen",
-    "final": "Final problems, used only for the judgment",
+    "development": "Development problems",
+    "final": "Final problems",
 }
 
 
@@ -255,7 +255,7 @@ def constants() -> str:
         [f"`{name}`", default, meaning, "all but profile auto" if len(systems) == 7 else ", ".join(systems)]
         for (name, default, meaning), systems in having.items()
     ]
-    return markdown(["field", "default", "", "of"], rows)
+    return markdown(["field", "default", "meaning", "algorithms"], rows)
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -275,7 +275,9 @@ def speed() -> str:
         times = [of[kind]["step_ms"][part] for kind in kinds for part in ("median", "p90")]
         shown = (f"{ms:.0f}" if ms >= 10 else f"{ms:.2g}" for ms in (*times, of["drawn"]["scratch_ms"]))
         rows.append([str(dictionary), f"{leaves:,}", *shown])
-    return markdown(["dictionary", "leaves", *(name for kind in kinds for name in (kind, "90%")), "from scratch"], rows)
+    return markdown(
+        ["dictionary", "leaves", *(name for kind in kinds for name in (kind, f"{kind}, 90%")), "from scratch"], rows
+    )
 
 
 def neighbours() -> str:

@@ -83,7 +83,10 @@ class AdaBBKB(TreeFields, SketchedFields):
     batch_drift: Annotated[
         float,
         Field(
-            ge=1, le=1e30, description="C: factor by which variances may change before the dictionary is drawn again"
+            ge=1,
+            le=1e30,
+            description="C: the dictionary is drawn again when 1 plus the sum of the variances s^2 at the points "
+            "observed since the last draw exceeds it",
         ),
     ] = 2.0
     index: Index = Config.index
@@ -175,8 +178,8 @@ class GPThreDS(KernelFields):
         Field(
             ge=0,
             le=1e30,
-            description="the children of a cell are rejected once they are below the threshold by more than this times "
-            "the side of the cell",
+            description="margin below the threshold at which the children of a cell are rejected, as a multiple of the "
+            "cell's side",
         ),
     ] = 0.2
     max_depth: Annotated[
