@@ -51,6 +51,7 @@ from adabkb_service.api.model_reads import ModelReads
 from adabkb_service.api.origin import CORS_METHODS, CORS_REQUEST_HEADERS, CORS_RESPONSE_HEADERS, OriginMiddleware
 from adabkb_service.api.parts import Parts, parts_of, set_parts
 from adabkb_service.api.prefix import PrefixMiddleware
+from adabkb_service.api.refusal_log import RefusalLog
 from adabkb_service.api.tracing import TracingMiddleware
 from adabkb_service.errors import AdaBKBError
 from adabkb_service.identity.provider import Provider
@@ -184,6 +185,7 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
         routes=[route for route in ROUTES if isinstance(route, APIRoute)],
         connection_limits=_connection_limits(settings),
         file_limits=Limits(settings.file_limit, settings.files_limit),
+        refusal_log=RefusalLog(),
         outbound=settings.outbound,
         study_metrics=settings.study_metrics,
     )
@@ -227,6 +229,7 @@ async def _lifespan(
         sweeper = _sweeper(running, clock, gate, delivery, settings)
         sweeper.start()
         opened.push_async_callback(run_sync, sweeper.stop)
+        opened.callback(parts_of(app).refusal_log.flush)
         await opened.enter_async_context(parts_of(app).forwarding or nullcontext())
         yield
 

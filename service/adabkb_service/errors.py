@@ -38,6 +38,8 @@ AdaBKBError
 │   └── Contention            the database rolled a transaction back because of another one
 │       └── RowRefused        the database rejected a row, probably because its key exists
 ├── Unavailable               the database or a model does not respond
+│   ├── DatabaseUnavailable   the database does not respond, or cannot be written
+│   │   └── DatabaseFull      the disk of PostgreSQL is full
 │   ├── ProviderUnavailable   the identity provider does not respond, or is not usable
 │   ├── NotReady              parts of the server do not work; carries one FieldError per part
 │   └── ModelCannotFold       a model cannot fold its log; retrying does not help
@@ -400,6 +402,14 @@ class RowRefused(Contention):
 
 class Unavailable(AdaBKBError):
     """The database or a model does not respond; nothing was acknowledged."""
+
+
+class DatabaseUnavailable(Unavailable):
+    """The database does not respond, or cannot be written."""
+
+
+class DatabaseFull(DatabaseUnavailable):
+    """The disk of PostgreSQL is full."""
 
 
 class ProviderUnavailable(Unavailable):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # these modules use this one
     from adabkb_service.api.fair_queue import FairQueue
     from adabkb_service.api.forwarding import Forwarding
     from adabkb_service.api.model_reads import ModelReads
+    from adabkb_service.api.refusal_log import RefusalLog
     from adabkb_service.identity.provider import Provider
     from adabkb_service.operations.files import Limits
     from adabkb_service.operations.reports.overview import Overview
@@ -48,6 +49,7 @@ class Parts:
     """All routes but those of the documentation."""
     connection_limits: ConnectionLimits
     file_limits: Limits
+    refusal_log: RefusalLog
     outbound: Sequence[Network]
     """The private networks to which webhooks may send."""
     study_metrics: bool

@@ -129,8 +129,16 @@ def _field_errors(found: Iterable[errors.FieldError]) -> list[FieldError]:
     return [FieldError(pointer=error.pointer, detail=error.detail, code=error.code) for error in found]
 
 
+def note_refusal(request: Request, error: errors.AdaBKBError) -> None:
+    """Log the request if the database could not be used."""
+    if isinstance(error, errors.DatabaseUnavailable):
+        request_id = getattr(request.state, "request_id", "")
+        parts_of(request.app).refusal_log.refused(f"{request.method} {_path(request)}", request_id, error.detail)
+
+
 async def _on_domain_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, errors.AdaBKBError)
+    note_refusal(request, error)
     observation = error.observation if isinstance(error, errors.ResultConflict) else None
     return problem(request, problem_type_of(error), error.detail, error.errors, _headers(error), observation)
 

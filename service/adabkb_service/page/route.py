@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 from adabkb_service.api.admission import GuardedRoute
 from adabkb_service.api.prefix import own_path
 from adabkb_service.api.problem_types import problem_type_of
+from adabkb_service.api.problems import note_refusal
 from adabkb_service.errors import AdaBKBError, StudyNotFound, Unauthorized
 from adabkb_service.page.rendering import page
 
@@ -29,6 +30,7 @@ def wants_page(request: Request) -> bool:
 
 def refusal(request: Request, error: AdaBKBError) -> Response:
     """Render an error as a page. Without a valid token, it has the login form."""
+    note_refusal(request, error)
     problem_type = problem_type_of(error)
     if isinstance(error, Unauthorized):
         detail = None if error.reason == "missing" else error.detail

@@ -28,7 +28,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from tenacity import Retrying, retry_if_exception_message, stop_after_delay, wait_random
 
-from adabkb_service.errors import MAX_VALUE_LENGTH, Busy, SchemaMismatch, Unavailable, shortened
+from adabkb_service.errors import MAX_VALUE_LENGTH, Busy, DatabaseFull, DatabaseUnavailable, SchemaMismatch, shortened
 from adabkb_service.storage.group_commit import WriteBatcher
 from adabkb_service.storage.rows import JsonText
 from adabkb_service.storage.sqlite_file import SqliteFile
@@ -85,6 +85,9 @@ class Database:
         self.engine = _engine(self.url, lock_seconds, statement_seconds, connections, idle_seconds, self._file)
         self.last_error: str | None = None
         """Why the database was last unavailable; None after a successful writing transaction."""
+        self.is_full = False
+        """Whether the disk of PostgreSQL was full, and ``migration.check_writing`` has not succeeded since. Other
+        writes may succeed on a full disk, in free space of existing tables."""
         self._batcher = WriteBatcher(lock_seconds) if self.is_sqlite else None
         self._first = _limit_idleness(holder_seconds) if holder_seconds and not self.is_sqlite else None
 
@@ -216,8 +219,9 @@ class Database:
             raise Busy("All connections to the database are in use; try again.") from error
         except DBAPIError as error:
             ours = translated(error)
-            if isinstance(ours, Unavailable):
+            if isinstance(ours, DatabaseUnavailable):
                 self.last_error = ours.detail
+                self.is_full = self.is_full or isinstance(ours, DatabaseFull)
             if ours is None:
                 raise
             raise ours from error

@@ -27,6 +27,10 @@ HEAD = "0001"
 # An arbitrary key of a PostgreSQL advisory lock, which serializes the migrations of several servers.
 ADVISORY_LOCK = 0xADAB_4B
 
+TEST_TABLE = "adabkb_space"
+TEST_ROWS = "SELECT repeat('x', 1000) AS content FROM generate_series(1, 1000)"
+"""A megabyte. PostgreSQL compresses no rows this short."""
+
 SchemaStatus = Literal["empty", "current", "older", "extended", "newer"]
 """``extended``: an additive migration of newer code was applied."""
 
@@ -138,14 +142,19 @@ def require(database: Database, *, exactly: bool = False) -> None:
     prepare(database)
 
 
-def rewrite(database: Database) -> None:
-    """Check that the database can be written: write its schema version, unchanged.
+def check_writing(database: Database) -> None:
+    """Check that the database can be written: write its schema version, unchanged. On PostgreSQL, also create a table
+    of a megabyte and drop it, since an update may succeed on a full disk.
 
     Raises:
         Unavailable, Busy: the database cannot be written; the message gives the reason.
     """
     with database.writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = version_num"))
+        if not database.is_sqlite:
+            connection.execute(text("SET LOCAL temp_tablespaces = ''"))  # on the disk of the database
+            connection.execute(text(f"CREATE TEMPORARY TABLE {TEST_TABLE} ON COMMIT DROP AS {TEST_ROWS}"))
+    database.is_full = False
 
 
 def _lacking(connection: Connection) -> list[str]:

@@ -10,7 +10,7 @@ import logging
 import os
 from contextlib import suppress
 
-from adabkb_service.errors import Unavailable
+from adabkb_service.errors import DatabaseUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class SqliteFile:
         if not self._is_missing:  # the path is only in the server's log, since users must not learn it
             logger.error("the SQLite file %s was deleted or replaced: nothing is stored until it is back", self._path)
             self._is_missing = True
-        raise Unavailable(
+        raise DatabaseUnavailable(
             "The server's SQLite file was deleted or replaced while it is in use; nothing is stored. The server's "
             "operator must put the file back, or restore a backup in its place and restart the server. The path is in "
             "the server's log."

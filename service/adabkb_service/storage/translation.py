@@ -8,13 +8,14 @@ import sqlite3
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceError, InternalError, OperationalError
 
-from adabkb_service.errors import AdaBKBError, Busy, Contention, RowRefused, Unavailable
+from adabkb_service.errors import AdaBKBError, Busy, Contention, DatabaseFull, DatabaseUnavailable, RowRefused
 
 CONFLICTS = {"40001", "40P01", "25P03"}
 """SQLSTATE of a serialization failure, a deadlock, and an idle transaction that timed out."""
 LOCK_TIMEOUT = "55P03"
 CANCELED = "57014"
 READ_ONLY = "25006"
+DISK_FULL = "53100"
 
 
 def translated(error: DBAPIError) -> AdaBKBError | None:
@@ -31,7 +32,8 @@ def translated(error: DBAPIError) -> AdaBKBError | None:
     # SQLite has no separate class for a damaged file.
     if isinstance(error, OperationalError | InterfaceError | InternalError) or type(error) is DatabaseError:
         cause = _public(str(error.orig)) or type(error.orig).__name__
-        return Unavailable(f"The database cannot be used ({cause}); try again later.")
+        kind = DatabaseFull if state == DISK_FULL else DatabaseUnavailable
+        return kind(f"The database cannot be used ({cause}); try again later.")
     return None
 
 

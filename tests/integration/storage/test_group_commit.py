@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from adabkb_service.errors import Busy, Unavailable
+from adabkb_service.errors import Busy, DatabaseUnavailable
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.group_commit import WriteBatcher
 from tests.waiting import TIMEOUT_SECONDS, wait_for
@@ -118,7 +118,7 @@ def test_read_only_connection_fails_the_whole_group(database: Database) -> None:
         return insert(7)(connection)
 
     outcomes = at_once(database, [insert(1), find, insert(2)])
-    assert [type(outcome.exception()) for outcome in outcomes] == [Unavailable] * 3
+    assert [type(outcome.exception()) for outcome in outcomes] == [DatabaseUnavailable] * 3
     assert database.write(insert(3)) == 3, "by another connection"
     assert numbers(database) == [3]
 

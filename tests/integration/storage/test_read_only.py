@@ -27,10 +27,10 @@ def check_recovery(url: str, allow_writes: Callable[[bool], None]) -> None:
         allow_writes(False)
         migration.require(database)
         with pytest.raises(Unavailable, match=r"read-?only"):
-            migration.rewrite(database)
+            migration.check_writing(database)
         assert "only" in (database.last_error or "")
         allow_writes(True)
-        migration.rewrite(database)
+        migration.check_writing(database)
     assert database.last_error is None
     database.close()
 

@@ -19,11 +19,11 @@ from adabkb_service.contract.answers import StudySummary
 from adabkb_service.contract.parameters import FloatParameter
 from adabkb_service.errors import (
     Busy,
+    DatabaseUnavailable,
     IdempotencyKeyReused,
     RequestInProgress,
     TrialFinished,
     TrialNotFound,
-    Unavailable,
 )
 from adabkb_service.inference.link import ModelLink
 from adabkb_service.operations import observe as observation
@@ -178,7 +178,7 @@ def test_lost_connection_during_a_read_fails_the_whole_group(
     warm: Service, database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     group = together(warm, observing(2.0), Request("s", StudySummary, end_connection), observing(0.5, 2))
-    assert [type(future.exception()) for future in group] == [Unavailable] * 3
+    assert [type(future.exception()) for future in group] == [DatabaseUnavailable] * 3
     assert caplog.records == []
     assert values(warm) == [1.0]
     assert views(together(warm, observing(0.5, 2)))[0].observation.seq == 2

@@ -11,7 +11,8 @@ from adabkb_service.storage import migration
 
 
 def check(service: Service) -> None:
-    """Check the database, its schema, the sweeper and the model processes. If the last write failed, make a test write.
+    """Check the database, its schema, the sweeper and the model processes. If the last write failed, or the disk of
+    PostgreSQL was full, make a test write.
 
     Raises:
         NotReady: at least one of them does not work. The error lists those that do not.
@@ -26,8 +27,8 @@ def _field_errors(service: Service) -> Iterator[tuple[str, str]]:
         with service.database.reading() as connection:
             if migration.schema_status(connection) not in migration.USABLE:
                 yield "schema", "the database does not have this version's schema; run: adabkb data migrate"
-        if service.database.last_error is not None:
-            migration.rewrite(service.database)
+        if service.database.last_error is not None or service.database.is_full:
+            migration.check_writing(service.database)
     except AdaBKBError as error:
         yield "database", error.detail
     late = 0.0 if service.sweep_late_at is None else time.monotonic() - service.sweep_late_at
