@@ -34,9 +34,6 @@ TEST_ROWS = "SELECT repeat('x', 1000) AS content FROM generate_series(1, 1000)"
 SchemaStatus = Literal["empty", "current", "older", "extended", "newer"]
 """``extended``: an additive migration of newer code was applied."""
 
-USABLE: tuple[SchemaStatus, ...] = ("current", "extended")
-"""Schemas that servers of this code can use."""
-
 
 def config() -> Config:
     """Alembic's configuration, with the path of the migrations in the wheel or in the source checkout."""
@@ -97,6 +94,21 @@ def upgrade(database: Database) -> None:
         command.upgrade(target, "head")
 
 
+def check_usable(connection: Connection) -> None:
+    """Check that this code can use the schema of a database that has had one.
+
+    Raises:
+        SchemaMismatch: the schema has another version or is gone; the message names the remedy.
+    """
+    found = schema_status(connection)
+    if found == "newer":
+        raise SchemaMismatch(_newer(connection))
+    if found == "older":
+        raise SchemaMismatch(_older(current(connection)))
+    if found == "empty":
+        raise SchemaMismatch("The database has lost its tables. Stop the servers and restore a backup.")
+
+
 def prepare(database: Database) -> None:
     """Create the schema in an empty database, and refuse a database whose schema this code cannot use. Servers call
     this at startup.
@@ -106,10 +118,8 @@ def prepare(database: Database) -> None:
     """
     with database.reading() as connection:
         found = schema_status(connection)
-        if found == "newer":
-            raise SchemaMismatch(_newer(connection))
-        if found == "older":
-            raise SchemaMismatch(_older(current(connection)))
+        if found != "empty":
+            check_usable(connection)
         if found == "current" and (lacking := _lacking(connection)):
             raise SchemaMismatch(
                 f"The database's schema ({HEAD}) lacks {', '.join(lacking)}, so an unreleased version of this service "

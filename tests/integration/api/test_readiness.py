@@ -7,6 +7,7 @@ import signal
 import time
 
 import httpx
+import pytest
 
 from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
@@ -69,10 +70,20 @@ def test_model_process_that_is_not_replaced_is_reported(other_sqlite: str) -> No
         until_unready(client, ["/models"])
 
 
-def test_schema_of_another_version_is_reported(other_sqlite: str) -> None:
+@pytest.mark.parametrize(
+    ("statement", "remedy"),
+    [
+        ("UPDATE alembic_version SET version_num = 'x'", "made by a newer adabkb-service than this one"),
+        ("DELETE FROM alembic_version", "run: adabkb data migrate"),
+    ],
+    ids=["newer", "older"],
+)
+def test_schema_of_another_version_is_reported(other_sqlite: str, statement: str, remedy: str) -> None:
+    """With the remedy that commands give, too: ``migrate`` would refuse a newer schema."""
     with server_on(other_sqlite) as address, httpx.Client(base_url=address) as client:
         database = Database(other_sqlite)
         with database.writing() as connection:
-            connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'x'")
+            connection.exec_driver_sql(statement)
         assert unready(client) == ["/schema"]
+        assert remedy in client.get("/readyz").json()["detail"]
         database.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from adabkb_service.errors import AdaBKBError, FieldError, NotReady
+from adabkb_service.errors import AdaBKBError, FieldError, NotReady, SchemaMismatch
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import migration
 
@@ -25,8 +25,10 @@ def check(service: Service) -> None:
 def _field_errors(service: Service) -> Iterator[tuple[str, str]]:
     try:
         with service.database.reading() as connection:
-            if migration.schema_status(connection) not in migration.USABLE:
-                yield "schema", "the database does not have this version's schema; run: adabkb data migrate"
+            try:
+                migration.check_usable(connection)
+            except SchemaMismatch as error:
+                yield "schema", error.detail
         if service.database.last_error is not None or service.database.is_full:
             migration.check_writing(service.database)
     except AdaBKBError as error:
