@@ -131,6 +131,7 @@ CALLS: list[tuple[str, str, Any]] = [
     ("GET", "/v1/audit?limit=2", None),
     ("GET", "/v1/tokens?limit=1", None),
     ("GET", "/v1/people", None),
+    ("GET", "/v1/usage", None),
     ("PATCH", "/v1/tokens/{own}", {"quotas": {"studies": 50, "requests_per_second": 100.0}}),
 ]
 

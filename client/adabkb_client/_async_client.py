@@ -109,18 +109,19 @@ class AsyncClient(AsyncClientMethods, Connected[AsyncTransport]):
         await self._transport.perform(client_calls.find_study(id))
         return AsyncStudy(self._transport, id)
 
-    def studies(self, tags: Mapping[str, str] | None = None) -> AsyncItems[AsyncStudy]:
+    def studies(self, tags: Mapping[str, str] | None = None, *, owner: str | None = None) -> AsyncItems[AsyncStudy]:
         """Return the studies that you may read, newest first: see ``Client.studies``."""
-        infos = client_calls.studies(tags)
+        infos = client_calls.studies(tags, owner)
         return AsyncItems(self._transport, infos, lambda info: AsyncStudy(self._transport, info.id))
 
     async def delete_study(self, id: str, *, purge: bool = False) -> None:
         """Delete a study and everything in it: see ``Client.delete_study``."""
         await self._transport.perform(StudyCalls(id).delete(purge=purge))
 
-    def trash(self) -> AsyncItems[Deletion]:
-        """Return the deleted studies that can be restored, the most recently deleted ones first."""
-        return AsyncItems(self._transport, client_calls.trash(), as_it_is)
+    def trash(self, *, owner: str | None = None) -> AsyncItems[Deletion]:
+        """Return the deleted studies that can be restored, the most recently deleted ones first: see
+        ``Client.trash``."""
+        return AsyncItems(self._transport, client_calls.trash(owner), as_it_is)
 
     async def restore_study(self, id: str, deletion: int | None = None) -> AsyncStudy:
         """Restore a deleted study: see ``Client.restore_study``."""

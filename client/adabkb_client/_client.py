@@ -142,7 +142,7 @@ class Client(ClientMethods, Connected[Transport]):
         self._transport.perform(client_calls.find_study(id))
         return Study(self._transport, id)
 
-    def studies(self, tags: Mapping[str, str] | None = None) -> Items[Study]:
+    def studies(self, tags: Mapping[str, str] | None = None, *, owner: str | None = None) -> Items[Study]:
         """Return the studies that you may read, newest first. A console shows their states; ``info()`` of a study
         returns the details.
 
@@ -151,8 +151,9 @@ class Client(ClientMethods, Connected[Transport]):
         Args:
             tags: only studies that have all of these tags, such as ``{"project": "solvents"}``. Names of tags have no
                 colon.
+            owner: only studies that this user owns. ``studies().to_frame()`` has a column with the owners.
         """
-        infos = client_calls.studies(tags)
+        infos = client_calls.studies(tags, owner)
         return Items(infos, lambda info: Study(self._transport, info.id), self._transport)
 
     def delete_study(self, id: str, *, purge: bool = False) -> None:
@@ -166,9 +167,13 @@ class Client(ClientMethods, Connected[Transport]):
         """
         self._transport.perform(StudyCalls(id).delete(purge=purge))
 
-    def trash(self) -> Items[Deletion]:
-        """Return the deleted studies that can be restored, the most recently deleted ones first."""
-        return Items(client_calls.trash(), as_it_is, self._transport)
+    def trash(self, *, owner: str | None = None) -> Items[Deletion]:
+        """Return the deleted studies that can be restored, the most recently deleted ones first.
+
+        Args:
+            owner: only studies that this user owned, for administrators, who get those of all users.
+        """
+        return Items(client_calls.trash(owner), as_it_is, self._transport)
 
     def restore_study(self, id: str, deletion: int | None = None) -> Study:
         """Restore a deleted study. It continues in the state in which it was deleted, with its webhooks and links.

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from adabkb_client._calls import Call, Listing, Param, Steps, study_path
 from adabkb_client._parameters import Parameter, to_wire, warn_of_unreachable_bound
-from adabkb_client._records import Deletion, StudyInfo, decode
+from adabkb_client._records import Deletion, ListedStudy, StudyInfo, decode
 from adabkb_client._settings import Direction, StudyChanges, StudySettings, check_settings
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import plain
@@ -214,15 +214,18 @@ def server_metrics() -> Steps[str]:
     return text
 
 
-def studies(tags: Mapping[str, str] | None = None) -> Listing[StudyInfo]:
-    """List all studies, or those with all of the given tags."""
-    params: dict[str, Param] = {"tag": [f"{name}:{text}" for name, text in (tags or {}).items()] or None}
-    return Listing("/studies", lambda study: decode(StudyInfo, study), params)
+def studies(tags: Mapping[str, str] | None = None, owner: str | None = None) -> Listing[ListedStudy]:
+    """List all studies, or those with all of the given tags, or those of one user."""
+    params: dict[str, Param] = {
+        "tag": [f"{name}:{text}" for name, text in (tags or {}).items()] or None,
+        "owner": owner,
+    }
+    return Listing("/studies", lambda study: decode(ListedStudy, study), params)
 
 
-def trash() -> Listing[Deletion]:
-    """List the studies in the trash."""
-    return Listing("/trash", lambda deletion: decode(Deletion, deletion))
+def trash(owner: str | None = None) -> Listing[Deletion]:
+    """List the studies in the trash, or those of one user."""
+    return Listing("/trash", lambda deletion: decode(Deletion, deletion), {"owner": owner})
 
 
 def restore_study(id: str, deletion: int | None) -> Steps[StudyInfo]:
@@ -234,3 +237,8 @@ def restore_study(id: str, deletion: int | None) -> Steps[StudyInfo]:
 def purge_study(deletion: int) -> Steps[None]:
     """Permanently delete a study in the trash."""
     yield Call("DELETE", f"/trash/{deletion}")
+
+
+def usage() -> Listing[dict[str, Any]]:
+    """List the storage that each user uses, with the user's quotas, as JSON; for administrators."""
+    return Listing("/usage", dict)

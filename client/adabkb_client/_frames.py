@@ -33,7 +33,8 @@ def cells(record: Any) -> dict[str, Any]:
         completed = f"{record.counts.completed}{'' if record.trial_budget is None else f' of {record.trial_budget}'}"
         if record.plate_budget is not None:
             completed += f", plate {record.counts.plates} of {record.plate_budget}"
-        return {"id": record.id, "state": record.state, "completed": completed, "best": best}
+        owner = {"owner": name} if (name := getattr(record, "owner", None)) is not None else {}
+        return {"id": record.id, **owner, "state": record.state, "completed": completed, "best": best}
     fields = record if isinstance(record, Mapping) else vars(record)
     found: dict[str, Any] = {}
     for name in COLUMNS.get(type(record).__name__, tuple(fields)):
@@ -55,7 +56,7 @@ def kinds_of(record: type) -> dict[str, str]:
     if not is_dataclass(record):
         return {}
     if issubclass(record, StudyInfo):
-        return {**dict.fromkeys(("id", "state", "completed"), "object"), "best": "float64"}
+        return {**dict.fromkeys(("id", "owner", "state", "completed"), "object"), "best": "float64"}
     hints = {name: hint for name, (hint, _) in layout(record).items()}
     return {name: KIND_OF[hint] for name, hint in hints.items() if hint in KIND_OF}
 

@@ -667,6 +667,14 @@ class StudyInfo(StudySummary):
 
 
 @dataclass(frozen=True, repr=False)
+class ListedStudy(StudyInfo):
+    """A study in a list."""
+
+    owner: str | None = None
+    """The user who owns the study; None if it has no owner."""
+
+
+@dataclass(frozen=True, repr=False)
 class Answer(Record):
     """The answer to a change."""
 

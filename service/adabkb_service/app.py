@@ -35,6 +35,7 @@ from adabkb_service.api import (
     tokens,
     trash,
     trials,
+    usage,
     webhooks,
 )
 from adabkb_service.api.connections import ConnectionLimits
@@ -72,7 +73,7 @@ from adabkb_service.storage.database import STATEMENT_SECONDS, Database
 from adabkb_service.study.clock import SteadyClock
 from adabkb_service.telemetry.traces import to_collector
 
-MODULES = (studies, sharing, webhooks, trials, files, observations, model, events, trash, tokens, people, system)
+MODULES = (studies, sharing, webhooks, trials, files, observations, model, events, trash, tokens, people, usage, system)
 ROUTERS = [module.router for module in MODULES]
 ROUTES = [route for router in (*ROUTERS, *PAGES) for route in router.routes]
 """Passed to FastAPI directly: ``include_router`` would copy each route and match every request twice."""

@@ -43,6 +43,7 @@ class StatusAnswer(TypedDict):
     best: NotRequired[BestAnswer]
     gap: NotRequired[float]
     waiting_for: str
+    owner: NotRequired[str]
 
 
 class InfoAnswer(StatusAnswer):
@@ -255,6 +256,7 @@ def status(study: StudySummary) -> StatusAnswer:
         best=best(study.best),
         gap=study.gap,
         waiting_for=_waiting_for(study),
+        owner=getattr(study, "owner", None),
     )
     return answer
 

@@ -51,11 +51,12 @@ class Reading:
     async def studies(
         self,
         tags: Annotated[dict[str, str] | None, Field(description="only studies with all of these tags")] = None,
+        owner: Annotated[str | None, Field(description="only studies that this user owns")] = None,
         limit: Limit = 20,
         cursor: Cursor = None,
     ) -> answers.StudiesAnswer:
         """List the studies that you may read, with the progress of each. Use it to find the id of a study."""
-        found, following = await self._transport.perform(client_calls.studies(tags).page_after(cursor, limit))
+        found, following = await self._transport.perform(client_calls.studies(tags, owner).page_after(cursor, limit))
         answer: answers.StudiesAnswer = {"studies": [answers.status(each) for each in found]}
         if following is not None:
             answer["next_cursor"] = following

@@ -71,7 +71,8 @@ class Gate:
         self._database = database
         self._clock = clock
         self._stays_open = stays_open
-        self._defaults = defaults
+        self.defaults = defaults
+        """Quotas of tokens without their own."""
         self._guard = threading.Lock()
         self._rights_changes = 0
         """Number of calls of ``rights_changed``."""
@@ -184,7 +185,7 @@ class Gate:
         if row.is_session:
             caller = replace(caller, person=people.find(connection, row.user))
         paying = _paying_token(connection, row, now)
-        quotas = Quotas.of(paying.quotas, UNLIMITED if caller.is_admin else self._defaults)
+        quotas = Quotas.of(paying.quotas, UNLIMITED if caller.is_admin else self.defaults)
         payer = paying.id if paying.quotas else f"user {row.user}"
         return replace(caller, quotas=None if quotas.are_none else quotas, payer=payer)
 

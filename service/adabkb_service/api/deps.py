@@ -178,6 +178,9 @@ async def _page(
 PageDep = Annotated[PageRequest, Depends(_page)]
 
 
+Owner = Annotated[str | None, Query(description="only studies that this user owns", pattern=USER)]
+
+
 def named(field: str, text: str, example: str) -> tuple[str, str]:
     """Return the name and the value in a query parameter ``name:value``.
 

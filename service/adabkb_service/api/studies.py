@@ -14,6 +14,7 @@ from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.conditional import UNCHANGED, KnownDep, RevisionsDep, conditional_study
 from adabkb_service.api.deps import (
     KeyDep,
+    Owner,
     PageDep,
     ServiceDep,
     StudyId,
@@ -59,7 +60,7 @@ async def create_study(
     return reply(outcome)
 
 
-@router.get("", operation_id="listStudies", response_model=Page[views.Study], responses=responses(422))
+@router.get("", operation_id="listStudies", response_model=Page[views.ListedStudy], responses=responses(422))
 @needs("read")
 def list_studies(
     service: ServiceDep,
@@ -73,10 +74,11 @@ def list_studies(
             max_length=10,
         ),
     ] = None,
+    owner: Owner = None,
 ) -> Response:
     """The caller's studies and those shared with the caller, newest first."""
     tags = [named("tag", each, "project:solvents") for each in tag or ()]
-    found = manage.page(service, page.after_study, page.limit, caller, tags)
+    found = manage.page(service, page.after_study, page.limit, caller, tags, owner)
     return rendered(Page(items=found.items, next_cursor=encoded_time(found.after)))
 
 

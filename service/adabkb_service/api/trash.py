@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Path, Response
 
 from adabkb_service.api.admission import CallerDep, needs, not_for_links
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.deps import KeyDep, PageDep, ServiceDep, StudyId, reply
+from adabkb_service.api.deps import KeyDep, Owner, PageDep, ServiceDep, StudyId, reply
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.access import Deletion, RestoreBody
@@ -22,9 +22,9 @@ router = APIRouter(prefix="/v1", tags=["trash"], route_class=StrictRoute)
 @router.get("/trash", operation_id="listTrash", responses=responses(422))
 @needs("read")
 @not_for_links
-def list_trash(service: ServiceDep, page: PageDep, caller: CallerDep) -> Page[Deletion]:
-    """The caller's deleted studies, latest deletion first."""
-    items = trash.page(service, caller, page.after, page.limit)
+def list_trash(service: ServiceDep, page: PageDep, caller: CallerDep, owner: Owner = None) -> Page[Deletion]:
+    """The caller's deleted studies, latest deletion first; for administrators, those of all users."""
+    items = trash.page(service, caller, page.after, page.limit, owner)
     return Page(items=items, next_cursor=page.cursor_after(len(items), items[-1].deletion if items else 0))
 
 

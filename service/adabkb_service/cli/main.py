@@ -92,6 +92,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
         },
         "access": {
             "whoami": "sharing.whoami",
+            "usage": "sharing.usage",
             "show": "sharing.show_access",
             "share": "sharing.share",
             "unshare": "sharing.unshare",

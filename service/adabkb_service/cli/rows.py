@@ -63,11 +63,12 @@ def _status(result: Row) -> str:
 
 
 def studies(found: Iterable[Row]) -> list[Row]:
-    """Return a row for each study: its state, progress and best result."""
+    """Return a row for each study: its owner, state, progress and best result."""
     return [
         {
             "study": each["id"],
             "title": each["title"],
+            "owner": each.get("owner"),
             "state": each["state"],
             "reason": each["reason"] if each["reason"] != each["state"] else None,
             "algorithm": algorithm(each),

@@ -117,6 +117,22 @@ def whoami(server: Server, as_json: AsJson = False) -> None:
     )
 
 
+def usage(server: Server, as_json: AsJson = False) -> None:
+    """Show the storage that each user uses, the most megabytes first.
+
+    Only administrators may do this. A quota is the largest one among the valid tokens of the user.
+    """
+    found = sorted(server.items(client_calls.usage()), key=lambda each: -each["megabytes"])
+    names = ("megabytes", "studies", "trials")
+    rows = [[each["user"], *(_of_quota(each, name) for name in names)] for each in found]
+    show(found, table(["user", *names], rows) if found else "There are no users.", as_json=as_json)
+
+
+def _of_quota(user: dict[str, Any], name: str) -> str:
+    quota = (user["quotas"] or {}).get(name)
+    return f"{user[name]:,.6g}{'' if quota is None else f' of {quota:,g}'}"
+
+
 def _change(server: Server, study: str, change: Steps[Access], *, as_json: bool) -> None:
     found = server.document(change)
     show(found, _description(study, found), as_json=as_json)

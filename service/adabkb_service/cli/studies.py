@@ -35,11 +35,15 @@ def list_studies(
         list[str] | None,
         typer.Option(metavar="NAME=TEXT", help="only studies with this tag; may be repeated", show_default=False),
     ] = None,
+    owner: Annotated[
+        str | None, typer.Option(metavar="USER", help="only studies that this user owns", show_default=False)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the studies, newest first."""
-    studies = server.items(client_calls.studies(dict(map(parse_tag, tag or ()))))
+    studies = server.items(client_calls.studies(dict(map(parse_tag, tag or ())), owner))
     none = "No study has these tags." if tag else "There are no studies."
+    none = "There are no such studies." if owner else none
     show(studies, rows.columns(rows.studies(studies)) if studies else none, as_json=as_json)
 
 

@@ -11,7 +11,8 @@ from adabkb_client import _client_calls as client_calls
 from adabkb_client._study_calls import StudyCalls
 from adabkb_service.cli.described import summary
 from adabkb_service.cli.identifiers import DELETION
-from adabkb_service.cli.output import AsJson, fail, show, table
+from adabkb_service.cli.output import AsJson, fail, show
+from adabkb_service.cli.rows import columns
 from adabkb_service.cli.server_calls import Server, StudyId
 
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]
@@ -35,21 +36,31 @@ def delete_study(
     show({"deleted": study}, f"Study {study} is deleted.{how}", as_json=as_json)
 
 
-def list_trash(server: Server, as_json: AsJson = False) -> None:
-    """List your deleted studies, the most recently deleted ones first."""
-    found = server.items(client_calls.trash())
+def list_trash(
+    server: Server,
+    owner: Annotated[
+        str | None, typer.Option(metavar="USER", help="only studies that this user owned", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List your deleted studies, the most recently deleted ones first.
+
+    Administrators see those of all users.
+    """
+    found = server.items(client_calls.trash(owner))
     rows = [
-        [
-            str(each["deletion"]),
-            each["study"],
-            str(each["results"]),
-            _minute(each["deleted_at"]),
-            _minute(each["purged_at"]),
-        ]
+        {
+            "deletion": each["deletion"],
+            "study": each["study"],
+            "owner": each["owner"],
+            "results": each["results"],
+            "deleted": _minute(each["deleted_at"]),
+            "kept until": _minute(each["purged_at"]),
+        }
         for each in found
     ]
-    text = table(["deletion", "study", "results", "deleted", "kept until"], rows)
-    show(found, text if found else "The trash is empty.", as_json=as_json)
+    none = "There are no such studies in the trash." if owner else "The trash is empty."
+    show(found, columns(rows) if found else none, as_json=as_json)
 
 
 def restore_study(

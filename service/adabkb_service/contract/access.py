@@ -104,6 +104,24 @@ class Usage(Answer):
     megabytes: float
 
 
+class StorageQuotas(Answer):
+    """The storage quotas of a user; null for no limit."""
+
+    studies: Annotated[int | None, STUDIES_QUOTA]
+    trials: Annotated[int | None, TRIALS_QUOTA]
+    megabytes: Annotated[float | None, MEGABYTES_QUOTA]
+
+
+class UserUsage(Usage):
+    """A user with the studies, trials and megabytes that are stored for the user."""
+
+    user: str
+    quotas: Annotated[
+        StorageQuotas | None,
+        Field(description="the largest quotas among the user's valid tokens and sessions; null without one"),
+    ]
+
+
 class TokenBody(Body):
     """A token to create."""
 

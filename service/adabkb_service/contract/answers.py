@@ -377,6 +377,14 @@ class Study(Sparse, StudySummary):
     updated_at: datetime
 
 
+class ListedStudy(Study):
+    """A study in a list."""
+
+    owner: Annotated[
+        str | None, Field(description="the user who owns the study; absent if it has no owner"), ABSENT_BY_DEFAULT
+    ] = None
+
+
 class Suggested(Answer):
     """The response to suggest."""
 

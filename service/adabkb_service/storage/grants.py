@@ -47,6 +47,11 @@ def visible_to(user: str) -> ColumnElement[bool]:
     return exists().where(grants.c.study_id == studies.c.id, grants.c.user.in_([user, EVERYBODY]))
 
 
+def owned_by(user: str) -> ColumnElement[bool]:
+    """The condition that a user owns a study."""
+    return exists().where(grants.c.study_id == studies.c.id, grants.c.user == user, grants.c.right == "own")
+
+
 def named(column: ColumnElement[str], patterns: Iterable[str]) -> ColumnElement[bool]:
     """The condition that an id matches one of the patterns: a pattern is an id, or a prefix followed by ``*``."""
     return or_(

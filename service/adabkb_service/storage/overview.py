@@ -12,11 +12,11 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Text, case, cast, func, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Text, case, cast, exists, func, or_, select, true
 
 from adabkb_service.storage.columns import LastPlate
 from adabkb_service.storage.rows import EventRow, ObservationRow, StudyState, TrialRow, event_row, places_on
-from adabkb_service.storage.tables import events, observations, reports, studies, trials
+from adabkb_service.storage.tables import events, grants, observations, reports, studies, trials
 
 UNKNOWN = (None,) * 6
 """The trial columns of a result without a trial."""
@@ -131,13 +131,16 @@ _LISTED = (
 
 
 def _sought(text: str) -> ColumnElement[bool]:
-    """The condition that the text occurs in the id, the title, the description, or the name or value of a tag."""
+    """The condition that the text occurs in the id, the title, the description, the owner, or the name or value of a
+    tag."""
     if not text:
         return true()
     escaped = json.dumps(text)[1:-1]  # as the tags are stored
     texts = studies.c.id, studies.c.title, studies.c.description
     found = [column.icontains(text, autoescape=True) for column in texts]
-    return or_(*found, cast(studies.c.tags, Text).icontains(escaped, autoescape=True))
+    is_owner = grants.c.right == "own", grants.c.user.icontains(text, autoescape=True)
+    owned = exists().where(grants.c.study_id == studies.c.id, *is_owner)
+    return or_(*found, owned, cast(studies.c.tags, Text).icontains(escaped, autoescape=True))
 
 
 def count_studies(connection: Connection, text: str, *conditions: ColumnElement[bool]) -> dict[StudyState, int]:

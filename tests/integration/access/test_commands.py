@@ -45,6 +45,12 @@ def test_administrator_creates_tokens_and_users_share_studies(tmp_path_factory: 
         assert "--token" in adabkb("study", "list", "--url", address, code=1)
         run(ann["token"], "study", "create", str(definition))
         assert "svm" not in run(bob["token"], "study", "list")
+        lines = run(root, "study", "list", "--owner", "ann").splitlines()
+        assert [lines[0].split()[:2], lines[-1].split()[:2]] == [["study", "owner"], ["svm", "ann"]]
+        assert run(root, "study", "list", "--owner", "bob") == "There are no such studies.\n"
+        usage = [line.split() for line in run(root, "access", "usage").splitlines()]
+        assert usage[0] == ["user", "megabytes", "studies", "trials"]
+        assert [each[2] for each in usage if each[0] == "ann"] == ["1"]
         assert "bob may work on it" in run(ann["token"], "access", "share", "svm", "bob", "--right", "work")
         assert "bbo has no token and has never logged in" in run(ann["token"], "access", "share", "svm", "bbo")
         run(ann["token"], "access", "unshare", "svm", "bbo")
@@ -56,6 +62,8 @@ def test_administrator_creates_tokens_and_users_share_studies(tmp_path_factory: 
         link = json.loads(run(ann["token"], "access", "link", "svm", "--days", "1", "--json"))
         assert "svm" in run(link["token"], "study", "list")
         run(ann["token"], "study", "delete", "svm", "--yes")
+        assert "ann" in run(root, "trash", "list", "--owner", "ann")
+        assert "svm" not in run(root, "trash", "list", "--owner", "bob")
         assert "svm" in run(ann["token"], "trash", "list")
         assert "svm: running" in run(ann["token"], "trash", "restore", "svm")
         run(ann["token"], "access", "unshare", "svm", "bob")

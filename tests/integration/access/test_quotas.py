@@ -22,6 +22,7 @@ from adabkb_service.access.secrets import id_of
 from adabkb_service.errors import TooManyRequests
 from adabkb_service.storage import audit, idempotency, tokens, usage
 from adabkb_service.storage.database import Database
+from adabkb_service.study.clock import utc_now
 from tests.integration.access.conftest import Guarded, give_token
 from tests.integration.api.conftest import DEFINITION
 from tests.integration.cli.shell import adabkb
@@ -60,6 +61,38 @@ def test_number_of_studies_is_limited_and_deletion_frees_quota(guarded: Guarded)
         away = user.patch("/v1/studies/two-1/access", json={"owner": "dummy"})
         assert (away.status_code, "administrator" in away.json()["detail"]) == (403, True)
         assert user.get("/v1/tokens/self").json()["usage"]["studies"] == 2
+
+
+def test_administrators_see_the_usage_of_each_user_and_the_largest_quotas(
+    guarded: Guarded, admin: httpx.Client
+) -> None:
+    tokens = [guarded.token("use", "work", quotas=quotas) for quotas in ({"studies": 2, "trials": 9}, {"studies": 5})]
+    guarded.token("use", "work", quotas={"studies": 99}, revoked_at=utc_now())
+    guarded.token("use-admin", "admin")
+    with guarded.client(tokens[0]) as user:
+        assert user.post("/v1/studies", json=named("use-0")).status_code == 201
+        assert user.post("/v1/studies", json=named("use-1")).status_code == 201
+        user.post("/v1/studies/use-0/suggest", json={"count": 3})
+        user.post("/v1/studies/use-0/trials/1/files?name=log", content=b"x" * 5000)
+        user.delete("/v1/studies/use-1")
+        own = user.get("/v1/tokens/self").json()["usage"]
+        assert user.get("/v1/usage").status_code == 403
+    found: dict[str, Any] = {}
+    cursor = ""
+    while cursor is not None:
+        page = admin.get("/v1/usage", params={"limit": 3, **({"cursor": cursor} if cursor else {})}).json()
+        found |= {each["user"]: each for each in page["items"]}
+        cursor = page["next_cursor"]
+    assert found["use"] == {**own, "user": "use", "quotas": {"studies": 5, "trials": None, "megabytes": None}}
+    assert (own["studies"], own["trials"], own["megabytes"] > 0.005) == (1, 3, True)
+    assert found["use-admin"] == {
+        "user": "use-admin",
+        "studies": 0,
+        "trials": 0,
+        "megabytes": 0.0,
+        "quotas": {"studies": None, "trials": None, "megabytes": None},
+    }
+    assert list(found) == sorted(found)
 
 
 def test_study_quota_holds_for_concurrent_creations_on_two_servers(guarded: Guarded) -> None:

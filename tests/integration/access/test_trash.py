@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -54,6 +55,37 @@ def test_restored_study_continues_where_it_was(ann: httpx.Client) -> None:
     assert ann.post("/v1/studies/back/observe", json={"trial": 2, "value": 2.0}).status_code == 200
     assert "back" not in {each["study"] for each in ann.get("/v1/trash").json()["items"]}
     assert ann.post("/v1/studies/back/restore").json()["code"] == "deletion_not_found"
+
+
+def test_lists_name_owners_and_select_by_them(guarded: Guarded, ann: httpx.Client) -> None:
+    """Studies and the trash. Users select only among the studies that they see."""
+    with guarded.client(guarded.token("abe", "work")) as abe, guarded.client(guarded.token("root", "admin")) as root:
+        for client, study in ((ann, "of-ann"), (abe, "of-abe"), (abe, "old-abe")):
+            client.post("/v1/studies", json={**DEFINITION, "id": study})
+        root.patch("/v1/studies/of-ann/access", json={"shared_with": {"abe": "read"}})
+        abe.delete("/v1/studies/old-abe")
+
+        def owners(client: httpx.Client, path: str, **query: str) -> dict[str, str | None]:
+            items = client.get(path, params={**query, "limit": 1000}).json()["items"]
+            return {each.get("study", each.get("id")): each.get("owner") for each in items}
+
+        everything = owners(root, "/v1/studies")
+        assert (everything["of-ann"], everything["of-abe"]) == ("ann", "abe")
+        assert owners(root, "/v1/studies", owner="abe") == {"of-abe": "abe"}
+        assert owners(abe, "/v1/studies") == {"of-ann": "ann", "of-abe": "abe"}
+        assert owners(abe, "/v1/studies", owner="ann") == {"of-ann": "ann"}
+        assert owners(abe, "/v1/studies", owner="eve") == {}
+        assert owners(root, "/v1/trash", owner="abe") == owners(abe, "/v1/trash") == {"old-abe": "abe"}
+        assert owners(abe, "/v1/trash", owner="ann") == {}
+        assert abe.get("/v1/studies", params={"owner": "*"}).status_code == 422
+        html = {"Accept": "text/html"}
+        assert re.findall("study-(of-a..)", root.get("/", params={"text": "ABE"}, headers=html).text) == ["of-abe"]
+        assert "<td>abe</td>" in root.get("/trash", headers=html).text
+    with Client(guarded.address, token=guarded.token("root", "admin")) as client:
+        shown = client.studies(owner="abe")
+        assert ([each.id for each in shown], list(shown.to_frame()["owner"])) == (["of-abe"], ["abe"])
+        assert [line.split()[:2] for line in repr(shown).splitlines()] == [["id", "owner"], ["of-abe", "abe"]]
+        assert [each.study for each in client.trash(owner="abe")] == ["old-abe"]
 
 
 def test_restored_links_work_unless_they_were_revoked(guarded: Guarded, ann: httpx.Client) -> None:

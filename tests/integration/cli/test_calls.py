@@ -522,6 +522,7 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
             (("trash", "list"), None),
             (("trash", "purge", "2", "--yes"), None),
             (("access", "whoami"), None),
+            (("access", "usage"), None),
         ]:
             adabkb(*arguments, "--url", through.url, stdin=stdin)
         for refused in (("link", "all"), ("unlink", "all", "0" * 12)):  # this server requires no tokens

@@ -136,11 +136,12 @@ def _remove(
     return removal.remove_some(connection, study_id, removal.START, FIRST_ROWS)
 
 
-def page(service: Service, caller: Caller, before: int, limit: int) -> list[Deletion]:
-    """Return a page of the caller's deleted studies, latest deletion first. An administrator gets those of all
-    users."""
+def page(service: Service, caller: Caller, before: int, limit: int, owner: str | None = None) -> list[Deletion]:
+    """Return a page of the caller's deleted studies, latest deletion first. An administrator gets those of all users,
+    or with ``owner`` those of one user."""
+    conditions = [*_of(caller), *([] if owner is None else [table.c.owner == owner])]
     with service.database.reading() as connection:
-        return [_view(row) for row in trash.page(connection, before, limit, *_of(caller))]
+        return [_view(row) for row in trash.page(connection, before, limit, *conditions)]
 
 
 def restore(

@@ -112,8 +112,8 @@ class Overview:
         limit: int,
         conditions: Sequence[ColumnElement[bool]] = (),
     ) -> StudyList:
-        """Return a page of the studies whose id, title, description or tags contain a text and that satisfy all
-        conditions, latest change first."""
+        """Return a page of the studies whose id, title, description, owner or tags contain a text and that satisfy
+        all conditions, latest change first."""
         with self._service.database.reading() as connection:
             rows = overview.page_of_studies(connection, text, state, offset, limit, *conditions)
             counts = overview.count_studies(connection, text, *conditions)

@@ -261,13 +261,19 @@ def page(
     limit: int,
     caller: Caller = ANYBODY,
     tags: Collection[tuple[str, str]] = (),
-) -> Page[answers.Study, Position]:
+    owner: str | None = None,
+) -> Page[answers.ListedStudy, Position]:
     """Return a page of the studies that the caller may read, newest first; with ``tags``, those that have all of them
-    (name and text). A page with large definitions may have fewer than ``limit`` studies."""
+    (name and text); with ``owner``, those of this user. A page with large definitions may have fewer than ``limit``
+    studies."""
     conditions = [*readable(caller), *(studies.tagged(name, text) for name, text in tags)]
+    if owner is not None:
+        conditions.append(grants.owned_by(owner))
     with service.database.reading() as connection:
         found = studies.bounded_page(connection, after, limit, *conditions)
-    items = [study for _, study in lifecycle.full_views(found.rows)]
+        owners = grants.owners(connection, [row.id for row in found.rows])
+    views = lifecycle.full_views(found.rows)
+    items = [answers.ListedStudy.model_construct(**dict(view), owner=owners.get(row.id)) for row, view in views]
     return Page(items, None if found.is_last else (found.rows[-1].created_at, found.rows[-1].id))
 
 
