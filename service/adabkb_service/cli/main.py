@@ -117,6 +117,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "doctor": "maintenance.doctor",
             "replay": "replay.replay",
             "audit": "tokens.show_audit",
+            "erase-user": "erasure.erase_user",
         },
         "token": {
             "create": "tokens.create",

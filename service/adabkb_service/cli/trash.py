@@ -30,7 +30,7 @@ def delete_study(
     Unless you pass --purge, you can restore it for 30 days: adabkb trash restore. While it is in the trash, its
     webhooks send nothing and its links do not work.
     """
-    _confirm(f"Delete study {study} with all its results{' permanently' if purge else ''}?", yes=yes)
+    confirm(f"Delete study {study} with all its results{' permanently' if purge else ''}?", yes=yes)
     server.perform(StudyCalls(study).delete(purge=purge))
     how = "" if purge else f" For 30 days you can restore it: adabkb trash restore {study}"
     show({"deleted": study}, f"Study {study} is deleted.{how}", as_json=as_json)
@@ -91,12 +91,13 @@ def purge_study(
     as_json: AsJson = False,
 ) -> None:
     """Permanently delete a study in the trash."""
-    _confirm(f"Permanently delete the study of deletion {deletion} from the trash?", yes=yes)
+    confirm(f"Permanently delete the study of deletion {deletion} from the trash?", yes=yes)
     server.perform(client_calls.purge_study(deletion))
     show({"purged": deletion}, f"Deletion {deletion} is no longer in the trash.", as_json=as_json)
 
 
-def _confirm(question: str, *, yes: bool) -> None:
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask for confirmation, unless ``yes``. Without a terminal, end the command with an error."""
     if yes:
         return
     if not sys.stdin.isatty():

@@ -7,6 +7,7 @@ the cases that its description names. All values are JSON.
 
 # Without ``from __future__ import annotations``, with which ``__required_keys__`` would be wrong.
 
+import json
 from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict  # up to Python 3.11, pydantic does not support the class in typing
@@ -316,3 +317,8 @@ class ModelFailed(TypedDict):
 
 class ModelRecovered(TypedDict):
     """``model_recovered``: the model works again."""
+
+
+def payload_bytes(payload: object) -> int:
+    """Return the size of a stored payload in bytes, as ``studies.log_bytes`` counts it."""
+    return len(json.dumps(payload))

@@ -8,7 +8,6 @@ only if it renews an expired lease. Nor does it hold the model's statistics. The
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, Protocol, TypedDict, cast, get_args
@@ -78,7 +77,7 @@ def begin(study_id: str, event: EventOf[EventKind, payloads.Created]) -> StudyRo
     if parsed.cost_budget is not None:  # a cost, not a number of trials
         limits["budget"] = None
     row = StudyRow.new(study_id, definition, seed, event.created_at, **limits)
-    return replace(row, study_seq=event.seq, log_bytes=_size(event))
+    return replace(row, study_seq=event.seq, log_bytes=payloads.payload_bytes(event.payload))
 
 
 def apply(rows: Rows, event: EventRow) -> None:
@@ -89,7 +88,7 @@ def apply(rows: Rows, event: EventRow) -> None:
         LookupError, AttributeError, TypeError, ValueError: the event or a value in it is invalid.
     """
     changed = _changed_columns(rows, event)
-    size = rows.study.log_bytes + _size(event)
+    size = rows.study.log_bytes + payloads.payload_bytes(event.payload)
     rows.study = replace(rows.study, study_seq=event.seq, log_bytes=size, updated_at=event.created_at, **changed)
 
 
@@ -409,11 +408,6 @@ def _edited(rows: Rows, event: EventOf[EventKind, payloads.Edited]) -> Columns:
 
 def _plate_closed(rows: Rows) -> Columns:
     return {"plate": None if rows.study.plate is None else {**rows.study.plate, "shared": None}}
-
-
-def _size(event: EventOf[EventKind, object]) -> int:
-    """Return the size of the stored payload in bytes."""
-    return len(json.dumps(event.payload))
 
 
 def _trial(rows: Rows, event: EventOf[EventKind, object]) -> TrialRow:

@@ -1,0 +1,180 @@
+"""``adabkb data erase-user``: replace the name of a user by a pseudonym.
+
+The name of a user in an event has no effect on the state of a study or on its model, so a study's log may change in
+this field alone (decision 134).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection
+
+from adabkb_service.access.caller import Caller
+from adabkb_service.errors import Contention, FieldError, Invalid, shown
+from adabkb_service.operations.access import audit
+from adabkb_service.operations.access.sharing import NEW_OWNER
+from adabkb_service.operations.data import trash as deleted
+from adabkb_service.operations.service import Service
+from adabkb_service.storage import names, people, studies, tokens, trash, webhooks
+from adabkb_service.storage.event_payloads import payload_bytes
+from adabkb_service.study.contention import repeating
+
+ENTRIES_AT_ONCE = 500
+"""The maximum number of audit entries that one transaction changes."""
+ERASED = "erased"
+"""In place of the network address in the audit entries of the user."""
+OF_STUDIES = ("studies", "link")
+"""Fields of the details of a token in the audit log that name studies."""
+OF_PERSON = ("login", "logout", "sessions ended")
+"""Actions in the audit log whose subject is a user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What was replaced."""
+
+    pseudonym: str
+    replaced: dict[str, int]
+    """Kind of rows -> number of rows that named the user; only kinds with such rows."""
+    owned: list[str]
+    """The studies that the user owned, which now belong to the pseudonym."""
+    trash_until: datetime | None
+    """When the last study that is in the trash now is deleted permanently. Until then, the content of a study in the
+    trash may contain the name. None if the trash is empty."""
+
+
+def new_pseudonym() -> str:
+    """Return a random name of a former user."""
+    return f"former-{secrets.token_hex(4)}"
+
+
+def erase(service: Service, caller: Caller, user: str, pseudonym: str) -> Erased | None:
+    """Replace the name of a user by a pseudonym in tokens, rights, the trash, the audit log, and the logs, trials,
+    results and files of studies. Revoke the user's tokens, links and sessions, remove shares with the user, and delete
+    the person that the identity provider named. Turn off the webhooks of the user's studies. Servers may keep running.
+
+    After an interruption, call it again with the same pseudonym.
+
+    Returns:
+        What was replaced; None if the name is nowhere in the database.
+
+    Raises:
+        Invalid: another user has the pseudonym.
+    """
+    with service.database.reading() as connection:
+        of_user = names.studies_with(connection, user)
+        _check_unused(connection, user, pseudonym)
+    write = partial(repeating(service.timeouts.contention), service.database.write)
+    owned, counts = write(partial(_erase_access, user=user, other=pseudonym, now=service.clock()))
+    for study_id in of_user:
+        counts += write(partial(_erase_in_study, study_id=study_id, user=user, other=pseudonym))
+    after: int | None = 0
+    while after is not None:
+        changed, after = write(partial(_erase_in_audit, user=user, other=pseudonym, after=after))
+        counts["audit entries"] += changed
+    found = {kind: number for kind, number in counts.items() if number}
+    if not found:
+        return None
+    with service.database.writing() as connection:
+        audit.note(connection, caller, service.clock(), "user erased", pseudonym, **found)
+        latest = trash.page(connection, 0, 1)
+    until = latest[0].deleted_at + timedelta(days=deleted.DAYS) if latest else None
+    return Erased(pseudonym, found, owned, until)
+
+
+def _check_unused(connection: Connection, user: str, pseudonym: str) -> None:
+    """Refuse the name of another user as the pseudonym.
+
+    Raises:
+        Invalid: another user has the pseudonym.
+    """
+    is_active = tokens.has_any(connection, pseudonym) or people.find(connection, pseudonym) is not None
+    # After an interruption, only the pseudonym still has tokens and rights.
+    if is_active or (names.is_known(connection, pseudonym) and names.is_known(connection, user)):
+        detail = f"{shown(pseudonym)} is the name of another user; choose another pseudonym"
+        raise Invalid([FieldError("/pseudonym", detail, "user")])
+
+
+def _erase_access(connection: Connection, user: str, other: str, now: datetime) -> tuple[list[str], Counter[str]]:
+    """Erase a name from tokens, rights and the trash. Return the studies that the user owned, and the numbers of rows
+    by kind."""
+    owned = names.owned_studies(connection, user)
+    for study_id in owned:
+        webhooks.turn_off(connection, study_id, now, NEW_OWNER)
+    counts = Counter(
+        {
+            "tokens, links and sessions": names.replace_in_tokens(connection, user, other, now),
+            "rights": names.replace_in_rights(connection, user, other),
+            "studies in the trash": names.replace_in_trash(connection, user, other),
+            "people": names.forget_person(connection, user),
+        }
+    )
+    return owned, counts
+
+
+def _erase_in_study(connection: Connection, study_id: str, user: str, other: str) -> Counter[str]:
+    """Erase a name from a study. Return the numbers of rows by kind.
+
+    Raises:
+        Contention: a server changed the study at this moment.
+    """
+    study = studies.find(connection, study_id)
+    if study is None:  # deleted at this moment
+        return Counter()
+    before = names.logged_by(connection, study_id, user)
+    after = {seq: {**payload, "user": other} for seq, payload in before.items()}
+    names.replace_payloads(connection, study_id, after)
+    more = sum(payload_bytes(after[seq]) - payload_bytes(payload) for seq, payload in before.items())
+    counts = Counter({"events": len(after), **names.replace_in_study(connection, study_id, user, other)})
+    # The new version makes servers read the study again.
+    if not studies.commit_if_unchanged(connection, study, log_bytes=study.log_bytes + more):
+        raise Contention(f"Study {study_id!r} changed meanwhile; try again.")
+    return counts
+
+
+def _erase_in_audit(connection: Connection, user: str, other: str, after: int) -> tuple[int, int | None]:
+    """Erase a name from some entries of the audit log, those with numbers above ``after``. Return how many changed, and
+    the number after which to continue; None at the end."""
+    found = names.audit_entries(connection, user, after, ENTRIES_AT_ONCE)
+    changed = 0
+    for number, columns in found:
+        erased = _without(columns, user, other)
+        if erased != columns:
+            names.replace_audit_entry(connection, number, erased)
+            changed += 1
+    return changed, found[-1][0] if len(found) == ENTRIES_AT_ONCE else None
+
+
+def _without(entry: dict[str, Any], user: str, other: str) -> dict[str, Any]:
+    """Return the columns of an audit entry without the name of a user."""
+    detail = _renamed(entry["detail"], user, other)
+    if detail.get("user") == other and "name" in detail:  # an entry about a token
+        detail["name"] = other
+    is_by_user, is_about_user = entry["user"] == user, entry["action"] in OF_PERSON and entry["subject"] == user
+    if is_by_user or is_about_user:
+        detail.pop("person", None)
+    return {
+        **entry,
+        "subject": other if is_about_user else entry["subject"],
+        "user": other if is_by_user else entry["user"],
+        "address": ERASED if is_by_user else entry["address"],
+        "detail": detail,
+    }
+
+
+def _renamed(value: Any, user: str, other: str) -> Any:
+    """Return a JSON value in which each text and key that is the name of a user is replaced."""
+    if isinstance(value, dict):
+        return {
+            other if name == user else name: each if name in OF_STUDIES else _renamed(each, user, other)
+            for name, each in value.items()
+        }
+    if isinstance(value, list):
+        return [_renamed(each, user, other) for each in value]
+    return other if value == user else value
