@@ -860,6 +860,8 @@ class Access(Record):
     """In the answer to ``Study.share``: users who have no token and have never logged in, such as mistyped names."""
     webhooks_turned_off: tuple[str, ...] = ()
     """In the answer to ``Study.give``: ids of the webhooks that were turned off."""
+    links_revoked: tuple[str, ...] = ()
+    """In the answer to ``Study.give``: ids of the links that were revoked."""
 
 
 @dataclass(frozen=True)

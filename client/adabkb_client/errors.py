@@ -13,6 +13,7 @@ AdaBKBError
 ├── WorkerLost                a worker process was killed, or a cluster lost the worker's process or node
 └── APIError                  the server refused: ``status``, ``code``, ``detail``, ``pointers``
     ├── Unauthorized          401, 403
+    ├── QuotaExceeded         403: the user's quota is used up
     ├── NotFound              404
     ├── Conflict              409: contradicts what is stored
     ├── PreconditionFailed    412: the study changed meanwhile
@@ -172,6 +173,11 @@ class Unauthorized(APIError):
     """The token is missing, unknown, or insufficient."""
 
 
+class QuotaExceeded(APIError):
+    """A quota of the token or of its user is used up: delete data, or ask an administrator for a larger quota. Results
+    of issued trials are accepted nevertheless."""
+
+
 class NotFound(APIError):
     """The study, trial or observation does not exist."""
 
@@ -234,6 +240,9 @@ _BY_STATUS: dict[int, type[APIError]] = {
 }
 
 
+_BY_CODE: dict[str, type[APIError]] = {"quota_exceeded": QuotaExceeded}
+
+
 def from_problem(
     status: int,
     problem: Mapping[str, Any],
@@ -243,7 +252,8 @@ def from_problem(
 ) -> APIError:
     """Return the error for a problem document, which is empty if a proxy answered. ``names`` are the parameters of the
     search space in the request; ``otherwise`` is the text without a detail."""
-    kind = Unavailable if problem.get("retryable") else _BY_STATUS.get(status, APIError)
+    kind = _BY_CODE.get(problem.get("code", ""), _BY_STATUS.get(status, APIError))
+    kind = Unavailable if problem.get("retryable") else kind
     error = kind(
         status,
         problem.get("code", "unknown"),
@@ -259,9 +269,9 @@ def from_problem(
 
 def is_refusal(error: AdaBKBError) -> bool:
     """Return whether the service itself refused a request permanently. Errors of a proxy or of a failing server do not
-    count, nor does a refused token, which can be replaced.
+    count, nor does a refused token, which can be replaced, or a quota, which can be raised.
     """
-    if not isinstance(error, APIError) or isinstance(error, Unauthorized | Unavailable):
+    if not isinstance(error, APIError) or isinstance(error, Unauthorized | QuotaExceeded | Unavailable):
         return False
     return bool(error.problem) and 400 <= error.status < 500
 

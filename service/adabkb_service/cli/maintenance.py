@@ -6,21 +6,27 @@ import asyncio
 import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from sqlalchemy import Connection
 
 from adabkb_service.cli.database import DatabaseUrl, opened, reported, settings
 from adabkb_service.cli.identifiers import STUDY
 from adabkb_service.cli.output import AsJson, counted, fail, show
+from adabkb_service.cli.tokens import administrator
 from adabkb_service.errors import ProviderUnavailable
 from adabkb_service.identity.config import ProviderConfig
 from adabkb_service.identity.provider import Provider
+from adabkb_service.operations.access import audit, sharing
 from adabkb_service.operations.data.doctor import Finding, examine, measure
-from adabkb_service.operations.data.importing import import_study
-from adabkb_service.storage import backups, copying, migration, tokens
+from adabkb_service.operations.data.importing import import_study, nothing
+from adabkb_service.storage import backups, copying, grants, migration, tokens
 from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import StudyRow
+from adabkb_service.study.clock import utc_now
 
 Export = Annotated[
     Path, typer.Argument(help="file written by adabkb study export; - for stdin", allow_dash=True, show_default=False)
@@ -163,7 +169,11 @@ def restore(
     if not file.is_file():
         fail(f"there is no file {file}; give one written by adabkb data backup")
     with reported():
-        backups.check(file)
+        is_sealed = backups.check(file)
+    if not is_sealed:
+        name = backups.checksum_of(file).name
+        text = f"there is no {name}, so only the structure of {file.name} was checked, not all of its data"
+        typer.echo(f"warning: {text}", err=True)
     copied = _copied(f"sqlite:///{file}", settings(database=database).database, exactly=False)
     text = f"Restored {_extent(copied['studies'], copied['events'])}."
     show(copied, f"{text}\n{REVOKED_SINCE}" if copied.get("tokens") else text, as_json=as_json)
@@ -217,21 +227,35 @@ def _described(rows: dict[str, int]) -> str:
 
 def import_(
     file: Export,
+    owner: Annotated[
+        str | None, typer.Option(metavar="USER", help="the owner of the study (default: none)", show_default=False)
+    ] = None,
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Import an exported study. It continues where it stopped."""
     with opened(settings(database=database).database) as target:
         migration.prepare(target)
+        if owner is not None:
+            with target.reading() as connection:
+                sharing.check_owner(connection, owner)
         try:
             with sys.stdin if str(file) == "-" else file.open(encoding="utf-8") as lines:
-                study = import_study(target, lines)
+                study = import_study(target, lines, partial(_give, owner) if owner else nothing)
         except (OSError, UnicodeDecodeError) as error:
             fail(f"cannot read {file}: {error}; give a file written by adabkb study export, or - for standard input")
         with target.reading() as connection:
             has_users = tokens.any_exist(connection)
     counts = study.counts
     line = f"Study {study.id} is {study.state}, with {counts.trials} trials and {counts.observations} observations."
-    if has_users:
+    if owner is not None:
+        line += f"\nIt belongs to {owner}."
+    elif has_users:
         line += f"\nIt has no owner, so only administrators see it. To change that: adabkb access give {study.id} USER"
     show(study.model_dump(mode="json"), line, as_json=as_json)
+
+
+def _give(owner: str, connection: Connection, study: StudyRow) -> None:
+    """Give an imported study to a user, in the transaction of the import."""
+    grants.replace(connection, study.id, {owner: "own"})
+    audit.note(connection, administrator(), utc_now(), "study given", study.id, owner=owner)

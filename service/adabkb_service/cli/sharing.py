@@ -59,7 +59,8 @@ def give(
 ) -> None:
     """Give a study to another owner.
 
-    The new owner has full access. The former owner loses access. The study's webhooks are turned off.
+    The new owner has full access. The former owner loses access. The study's webhooks are turned off, and its
+    links are revoked.
     """
     _change(server, study, StudyCalls(study).give(owner), as_json=as_json)
 
@@ -152,6 +153,9 @@ def _description(study: str, access: dict[str, Any]) -> str:
         text += f"\nWebhook {webhook} is off, since the former owner may get its messages; to remove it: "
         text += f"adabkb study remove-webhook {study} {webhook}; to keep it: "
         text += f"adabkb study change-webhook {study} {webhook} --on"
+    for each in access.get("links_revoked", ()):
+        text += f"\nLink {each} is revoked, since it acted for the former owner; for a new one: "
+        text += f"adabkb access link {study}"
     return text
 
 

@@ -74,6 +74,10 @@ def create(
         fail(f"{_option(str(field_error['loc'][0]))}: {field_error['input']!r} {sentence(field_error)}")
     with service_on(database, existing=False) as service:
         made = tokens.create(service, administrator(), body)
+    if made.inherited_studies:
+        listed = ", ".join(made.inherited_studies)
+        text = f"{made.user} already has rights on {listed}; if this is another person, revoke the token, and choose"
+        typer.echo(f"warning: {text} another name", err=True)
     show(
         made.model_dump(mode="json"),
         f"Token {made.id} for {made.user} ({scope}). It is not shown again; programs take it from ADABKB_TOKEN:\n"

@@ -162,10 +162,18 @@ class Token(Answer):
     quotas: Annotated[Quotas, Field(description="the token's own quotas")]
 
 
-class NewToken(Token):
+class NewToken(Sparse, Token):
     """A new token with its secret."""
 
     token: Annotated[str, Field(description="the token itself, shown only once; the server stores only its SHA-256")]
+    inherited_studies: Annotated[
+        tuple[str, ...],
+        Field(
+            description="up to 100 studies on which its user already has a right, if the user had no valid token and "
+            "has never logged in: if this is another person, choose another name; absent if there are none"
+        ),
+        ABSENT_BY_DEFAULT,
+    ] = ()
 
 
 class Person(Answer):
@@ -211,6 +219,14 @@ class Access(Sparse, Answer):
         Field(
             description="ids of webhooks that this change of the owner turned off, since the former owner may get "
             "their messages; absent if there are none"
+        ),
+        ABSENT_BY_DEFAULT,
+    ] = ()
+    links_revoked: Annotated[
+        tuple[str, ...],
+        Field(
+            description="ids of links that this change of the owner revoked, since they acted for the former owner; "
+            "absent if there are none"
         ),
         ABSENT_BY_DEFAULT,
     ] = ()

@@ -44,8 +44,9 @@ def seal(file: Path) -> None:
     sealed.write_text(f"{_digest(file)}  {file.name}\n")
 
 
-def check(file: Path) -> None:
-    """Check that a SQLite file is intact, and that it matches its checksum file if there is one.
+def check(file: Path) -> bool:
+    """Check that a SQLite file is intact, and that it matches its checksum file if there is one. Return whether there
+    is one; without it, damage inside of values is not detected.
 
     Raises:
         Damaged: a check failed; the message names the cause and the remedy.
@@ -66,6 +67,7 @@ def check(file: Path) -> None:
         raise Damaged(f"{file} does not have the checksum in {sealed.name}, so it was changed or damaged; {remedy}")
     if damage := _damage(file):
         raise Damaged(f"{file} is damaged ({damage}); {remedy}")
+    return sealed.exists()
 
 
 def _damage(file: Path) -> str:

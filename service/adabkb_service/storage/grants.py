@@ -28,6 +28,12 @@ def of_user(connection: Connection, study_id: str, user: str) -> list[Right]:
     return [row.right for row in found]
 
 
+def studies_of(connection: Connection, user: str, limit: int) -> list[str]:
+    """The ids of the first ``limit`` studies on which a user has a right, without those shared with everybody."""
+    query = select(grants.c.study_id).where(grants.c.user == user).order_by(grants.c.study_id).limit(limit)
+    return list(connection.execute(query).scalars())
+
+
 def owners(connection: Connection, study_ids: Sequence[str]) -> dict[str, str]:
     """Study -> the user who owns it."""
     query = select(grants.c.study_id, grants.c.user).where(grants.c.study_id.in_(study_ids), grants.c.right == "own")

@@ -139,10 +139,13 @@ def lock_user(connection: Connection, user: str) -> None:
     connection.execute(select(tokens.c.id).where(tokens.c.user == user).order_by(tokens.c.id).with_for_update())
 
 
-def revoke_links(connection: Connection, study_id: str, at: datetime) -> None:
-    """Revoke all links to a study."""
-    stale = update(tokens).where(tokens.c.link == study_id, tokens.c.revoked_at.is_(None))
-    connection.execute(stale, {"revoked_at": at})
+def revoke_links(connection: Connection, study_id: str, at: datetime) -> tuple[str, ...]:
+    """Revoke all links to a study. Return the ids of those that were not revoked before, in order of their creation."""
+    theirs = tokens.c.link == study_id, tokens.c.revoked_at.is_(None)
+    stale = select(tokens.c.id).where(*theirs).order_by(tokens.c.created_at, tokens.c.id).with_for_update()
+    found = tuple(connection.execute(stale).scalars())
+    connection.execute(update(tokens).where(tokens.c.id.in_(found)), {"revoked_at": at})
+    return found
 
 
 def restore_links(connection: Connection, study_id: str, revoked_at: datetime) -> int:

@@ -14,6 +14,8 @@ import httpx
 import numpy as np
 import pytest
 
+from adabkb_client import Client, Float, QuotaExceeded, Unauthorized
+from adabkb_client.errors import is_refusal
 from adabkb_service.access.bucket import Bucket
 from adabkb_service.access.caller import Caller
 from adabkb_service.access.meter import MODEL_WINDOW, Meter
@@ -93,6 +95,15 @@ def test_administrators_see_the_usage_of_each_user_and_the_largest_quotas(
         "quotas": {"studies": None, "trials": None, "megabytes": None},
     }
     assert list(found) == sorted(found)
+
+
+def test_client_raises_an_error_of_its_own_for_a_quota(guarded: Guarded) -> None:
+    """Not ``Unauthorized``: another token of the user would not help."""
+    token = guarded.token("own-error", "work", quotas={"studies": 0})
+    with Client(guarded.address, token=token) as client, pytest.raises(QuotaExceeded, match="0 studies") as refused:
+        client.create_study("own-error", {"x": Float(0, 1)}, direction="minimize")
+    assert not isinstance(refused.value, Unauthorized)
+    assert not is_refusal(refused.value), "a kept result is sent again, since the quota can be raised"
 
 
 def test_study_quota_holds_for_concurrent_creations_on_two_servers(guarded: Guarded) -> None:

@@ -143,21 +143,47 @@ def test_study_can_be_transferred(people: People) -> None:
     assert bob.delete("/v1/studies/given").status_code == 204
 
 
+def test_links_of_the_former_owner_are_revoked(people: People, guarded: Guarded) -> None:
+    """They act for the former owner. A link that was already revoked, and one of another study, keep their state."""
+    ann, bob = people["ann"], people["bob"]
+    for study in ("linked-1", "linked-2"):
+        ann.post("/v1/studies", json={**DEFINITION, "id": study})
+    made = [ann.post("/v1/studies/linked-1/links").json() for _ in range(3)]
+    ann.delete(f"/v1/studies/linked-1/links/{made[0]['id']}")
+    other = ann.post("/v1/studies/linked-2/links").json()
+    assert "links_revoked" not in ann.patch("/v1/studies/linked-1/access", json={"shared_with": {"bob": "read"}}).json()
+    given = ann.patch("/v1/studies/linked-1/access", json={"owner": "bob"}).json()
+    assert given["links_revoked"] == [each["id"] for each in made[1:]]
+    assert all(each["revoked_at"] for each in bob.get("/v1/studies/linked-1/links").json()["items"])
+    assert guarded.send(made[1]["token"], "GET", "/v1/studies/linked-1").status_code == 401
+    assert guarded.send(other["token"], "GET", "/v1/studies/linked-2").status_code == 200
+
+
+def test_new_token_names_the_studies_of_an_earlier_user_of_the_name(people: People) -> None:
+    ann, root = people["ann"], people["root"]
+    ann.post("/v1/studies", json={**DEFINITION, "id": "for-newcomer"})
+    ann.patch("/v1/studies/for-newcomer/access", json={"shared_with": {"newcomer": "read", "*": "read"}})
+    body = {"name": "newcomer", "scopes": ["work"]}
+    first, second = (root.post("/v1/tokens", json=body).json() for _ in range(2))
+    assert first["inherited_studies"] == ["for-newcomer"]
+    assert "inherited_studies" not in second, "the user is known by then"
+
+
 def test_webhooks_of_the_former_owner_are_turned_off(people: People) -> None:
     """The new owner may turn them on again. A change that keeps the owner changes no webhook."""
     ann, bob, root = people["ann"], people["bob"], people["root"]
-    ann.post("/v1/studies", json={**DEFINITION, "id": "told"})
-    path = "/v1/studies/told/webhooks"
+    ann.post("/v1/studies", json={**DEFINITION, "id": "hooked"})
+    path = "/v1/studies/hooked/webhooks"
     made = [ann.post(path, json={"url": f"https://ann.example/{name}"}).json()["id"] for name in ("a", "b")]
     ann.patch(f"{path}/{made[1]}", json={"is_on": False})
     assert "webhooks_turned_off" not in ann.patch(path.replace("webhooks", "access"), json={"owner": "ann"}).json()
-    given = ann.patch("/v1/studies/told/access", json={"owner": "bob"})
+    given = ann.patch("/v1/studies/hooked/access", json={"owner": "bob"})
     assert given.json() == {"owner": "bob", "shared_with": {}, "webhooks_turned_off": made[:1]}
     first, second = bob.get(path).json()["items"]
     assert (first["is_on"], first["error"]) == (False, "off since the study was given to another owner")
     assert (second["is_on"], second["error"]) == (False, None)
     assert bob.patch(f"{path}/{made[0]}", json={"is_on": True}).json()["is_on"]
-    entries = [each for each in root.get("/v1/audit").json()["items"] if each["subject"] == "told"]
+    entries = [each for each in root.get("/v1/audit").json()["items"] if each["subject"] == "hooked"]
     (detail,) = [each["detail"] for each in entries if each["action"] == "study given"]
     assert detail == {"owner": "bob", "webhooks_turned_off": made[:1]}
 

@@ -81,11 +81,11 @@ def test_lists_name_owners_and_select_by_them(guarded: Guarded, ann: httpx.Clien
         html = {"Accept": "text/html"}
         assert re.findall("study-(of-a..)", root.get("/", params={"text": "ABE"}, headers=html).text) == ["of-abe"]
         assert "<td>abe</td>" in root.get("/trash", headers=html).text
-    with Client(guarded.address, token=guarded.token("root", "admin")) as client:
-        shown = client.studies(owner="abe")
+    with Client(guarded.address, token=guarded.token("root", "admin")) as program:
+        shown = program.studies(owner="abe")
         assert ([each.id for each in shown], list(shown.to_frame()["owner"])) == (["of-abe"], ["abe"])
         assert [line.split()[:2] for line in repr(shown).splitlines()] == [["id", "owner"], ["of-abe", "abe"]]
-        assert [each.study for each in client.trash(owner="abe")] == ["old-abe"]
+        assert [each.study for each in program.trash(owner="abe")] == ["old-abe"]
 
 
 def test_restored_links_work_unless_they_were_revoked(guarded: Guarded, ann: httpx.Client) -> None:

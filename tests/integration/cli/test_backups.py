@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from typer.testing import CliRunner, Result
 
 from adabkb_service.cli.main import app
+from adabkb_service.storage import grants
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 from tests.integration.api.conftest import DEFINITION
@@ -157,6 +158,21 @@ def test_a_study_from_a_backup_has_no_owner_and_the_import_says_so(filled: str, 
         assert ("no owner" in done.output, command in done.output) == (bool(command), True)
 
 
+def test_an_import_may_give_the_study_to_a_user(filled: str, tmp_path: Path) -> None:
+    """An unknown user is refused before anything is stored."""
+    file, target = tmp_path / "s.jsonl", f"sqlite:///{tmp_path}/given.db"
+    with server_on(filled) as address:
+        file.write_text(httpx.get(f"{address}/v1/studies/s/export").text)
+    assert adabkb("token", "create", "ann", "--database", target).exit_code == 0
+    refused = adabkb("data", "import", file, "--owner", "anne", "--database", target)
+    assert (refused.exit_code, "'anne', who has no token" in " ".join(refused.output.split())) == (1, True)
+    done = adabkb("data", "import", file, "--owner", "ann", "--database", target)
+    assert (done.exit_code, "It belongs to ann." in done.output) == (0, True)
+    with closing(Database(target)) as database, database.reading() as connection:
+        assert grants.of_study(connection, "s") == {"ann": "own"}
+    assert "study given: s, to ann" in adabkb("data", "audit", "--database", target).output
+
+
 def test_a_restore_says_that_revoked_tokens_are_valid_again(tmp_path: Path) -> None:
     """Without tokens, it says nothing of them."""
     source, target, empty = (f"sqlite:///{tmp_path}/{name}.db" for name in ("source", "target", "empty"))
@@ -199,7 +215,9 @@ def test_an_incomplete_backup_is_refused_with_the_cause(filled: str, tmp_path: P
             assert "PostgreSQL" not in said
             assert not target.exists()
     saved.write_bytes(whole)
-    assert adabkb("data", "restore", saved, "--database", f"sqlite:///{target}").exit_code == 0
+    done = adabkb("data", "restore", saved, "--database", f"sqlite:///{target}")
+    said = " ".join(done.output.split())
+    assert (done.exit_code, "warning: there is no saved.db.sha256, so only the structure" in said) == (0, True), said
     assert rows(f"sqlite:///{target}") == rows(filled)
 
 

@@ -44,7 +44,8 @@ def right(service: Service, caller: Caller, study_id: str) -> Right:
 
 def change(service: Service, caller: Caller, study_id: str, changes: dict[str, Any]) -> Access:
     """Change the owner of a study, share it, or revoke shares. If a user owned the study before, a new owner finds its
-    webhooks turned off, so that the former owner gets no more messages.
+    webhooks turned off, so that the former owner gets no more messages, and its links revoked, since they acted for the
+    former owner.
 
     Args:
         service: the service.
@@ -66,20 +67,25 @@ def change(service: Service, caller: Caller, study_id: str, changes: dict[str, A
         before = grants.of_study(connection, study_id)
         after = _apply(before, changes)
         if grants.owner(after) not in (None, grants.owner(before)):
-            _check_owner(connection, changes["owner"])
+            check_owner(connection, changes["owner"])
         turned_off: tuple[str, ...] = ()
+        revoked: tuple[str, ...] = ()
         if after != before:
             now = service.clock()
             if grants.owner(before) not in (None, grants.owner(after)):
                 turned_off = webhooks.turn_off(connection, study_id, now, NEW_OWNER)
+                revoked = tokens.revoke_links(connection, study_id, now)
             grants.replace(connection, study_id, after)
             action, detail = _audit_entry(before, after)
             if turned_off:
                 detail["webhooks_turned_off"] = turned_off
+            if revoked:
+                detail["links_revoked"] = revoked
             audit.note(connection, caller, now, action, study_id, **detail)
         given = [user for user, right in changes.get("shared_with", {}).items() if right is not None and user != "*"]
         unknown = tuple(user for user in given if _is_unknown(connection, user))
-    return _view(after).model_copy(update={"unknown_users": unknown, "webhooks_turned_off": turned_off})
+    done = {"unknown_users": unknown, "webhooks_turned_off": turned_off, "links_revoked": revoked}
+    return _view(after).model_copy(update=done)
 
 
 def _audit_entry(before: dict[str, Right], after: dict[str, Right]) -> tuple[str, dict[str, Any]]:
@@ -104,7 +110,7 @@ def _is_unknown(connection: Connection, user: str) -> bool:
     return has_none and people.find(connection, user) is None
 
 
-def _check_owner(connection: Connection, user: str) -> None:
+def check_owner(connection: Connection, user: str) -> None:
     """Refuse an owner whom the server does not know.
 
     Raises:

@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import asdict, replace
 from datetime import datetime
 
+from sqlalchemy import Connection
+
 from adabkb_service.access import secrets
 from adabkb_service.access.caller import Caller
 from adabkb_service.access.gate import RETURNING
@@ -18,6 +20,9 @@ from adabkb_service.storage import grants, people, studies, tokens, usage
 from adabkb_service.storage.rows import as_values
 from adabkb_service.storage.tokens import TokenRow
 from adabkb_service.study.request import Key
+
+MAX_INHERITED = 100
+"""The maximum number of studies that the answer about a new token names."""
 
 
 def create(service: Service, caller: Caller, body: TokenBody, key: Key | None = None) -> NewToken:
@@ -153,9 +158,17 @@ def _create(
     with service.database.writing() as connection:
         if key is not None and tokens.find(connection, row.id) is not None:
             raise TokenExists(row.id)
+        inherited = [] if link is not None else _inherited(connection, row.user)
         tokens.add(connection, row)
         audit.note(connection, caller, now, "token created", row.id, **_details(shown))
-    return NewToken(**dict(shown), token=minted.token)
+    return NewToken(**dict(shown), token=minted.token, inherited_studies=tuple(inherited))
+
+
+def _inherited(connection: Connection, user: str) -> list[str]:
+    """Return studies on which a user has a right; none for a user whom the server knows."""
+    if tokens.has_any(connection, user) or people.find(connection, user) is not None:
+        return []
+    return grants.studies_of(connection, user, MAX_INHERITED)
 
 
 def id_of(key: Key) -> str:
