@@ -27,6 +27,7 @@ HEAD = "0001"
 # An arbitrary key of a PostgreSQL advisory lock, which serializes the migrations of several servers.
 ADVISORY_LOCK = 0xADAB_4B
 
+MAY_CREATE = "SELECT has_database_privilege(current_database(), 'TEMPORARY')"
 TEST_TABLE = "adabkb_space"
 TEST_ROWS = "SELECT repeat('x', 1000) AS content FROM generate_series(1, 1000)"
 """A megabyte. PostgreSQL compresses no rows this short."""
@@ -154,14 +155,15 @@ def require(database: Database, *, exactly: bool = False) -> None:
 
 def check_writing(database: Database) -> None:
     """Check that the database can be written: write its schema version, unchanged. On PostgreSQL, also create a table
-    of a megabyte and drop it, since an update may succeed on a full disk.
+    of a megabyte and drop it, since an update may succeed on a full disk; a role that may not create temporary tables
+    only writes the version.
 
     Raises:
         Unavailable, Busy: the database cannot be written; the message gives the reason.
     """
     with database.writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = version_num"))
-        if not database.is_sqlite:
+        if not database.is_sqlite and connection.execute(text(MAY_CREATE)).scalar_one():
             connection.execute(text("SET LOCAL temp_tablespaces = ''"))  # on the disk of the database
             connection.execute(text(f"CREATE TEMPORARY TABLE {TEST_TABLE} ON COMMIT DROP AS {TEST_ROWS}"))
     database.is_full = False

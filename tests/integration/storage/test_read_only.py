@@ -63,3 +63,22 @@ def test_postgresql_recovers_when_it_accepts_writes_again(other_postgresql: str,
         check_recovery(other_postgresql, allow_writes)
     finally:
         allow_writes(True)
+
+
+def test_role_without_temporary_tables_checks_writing_too(other_postgresql: str, postgresql_server: sa.Engine) -> None:
+    """As a role that owns no database, on one whose owner revoked the right from everybody."""
+    url = sa.make_url(other_postgresql)
+    inside = sa.create_engine(url.set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
+    with inside.connect() as connection, postgresql_server.connect() as admin:
+        admin.exec_driver_sql(f"REVOKE TEMPORARY ON DATABASE {url.database} FROM PUBLIC")
+        admin.exec_driver_sql("CREATE ROLE limited LOGIN")
+        try:
+            connection.exec_driver_sql("GRANT ALL ON ALL TABLES IN SCHEMA public TO limited")
+            database = Database(url.set(username="limited").render_as_string(hide_password=False))
+            migration.check_writing(database)
+            database.close()
+        finally:
+            connection.exec_driver_sql("DROP OWNED BY limited")
+            admin.exec_driver_sql("DROP ROLE limited")
+            admin.exec_driver_sql(f"GRANT TEMPORARY ON DATABASE {url.database} TO PUBLIC")
+    inside.dispose()
