@@ -65,8 +65,12 @@ def _adabkb(arguments: Words) -> None:
 
 
 def _sudo(arguments: Words) -> None:
-    [program] = [place for place, word in enumerate(arguments) if word.startswith("/")]
-    _check(arguments[program:])
+    programs = [place for place, word in enumerate(arguments) if word.startswith("/")]
+    if arguments[2] == "env":
+        [program] = programs
+        _check(arguments[program:])
+    else:
+        _check(arguments[2:])
 
 
 def _make(arguments: Words) -> None:
@@ -121,8 +125,24 @@ PROGRAMS: dict[str, Callable[[Words], None]] = {
     "python3": _python,
     "sudo": _sudo,
     **dict.fromkeys(
-        [".", "as_adabkb()", "caddy", "cat", "chmod", "cp", "export", "find", "install", "ln", "ls", "mkdir", "printf"],
+        [
+            ".",
+            "as_adabkb()",
+            "caddy",
+            "cat",
+            "chmod",
+            "cp",
+            "echo",
+            "export",
+            "find",
+            "install",
+            "ln",
+            "ls",
+            "mkdir",
+            "printf",
+            "sed",
+        ],
         _nothing,
     ),
-    **dict.fromkeys(["sbatch", "systemctl", "useradd"], _nothing),
+    **dict.fromkeys(["createdb", "createuser", "psql", "sbatch", "systemctl", "useradd"], _nothing),
 }
