@@ -26,7 +26,7 @@ def erase_user(
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replace the name of a user by a pseudonym in the whole database.
+    """Replace a user's name in the database by a pseudonym.
 
     This revokes the user's tokens, links and sessions, removes shares with the user, and turns off the webhooks of the
     user's studies, which then belong to the pseudonym. Backups, exports and the server's log keep the name, and so do

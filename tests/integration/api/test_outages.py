@@ -230,5 +230,5 @@ def test_schema_of_another_version_is_not_ready(api: httpx.Client, migrated_url:
     with database.writing() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'x'")
     unready = api.get("/readyz")
-    assert (unready.status_code, "adabkb data migrate" in unready.json()["detail"]) == (503, True)
+    assert (unready.status_code, "newer adabkb-service" in unready.json()["detail"]) == (503, True)
     database.close()

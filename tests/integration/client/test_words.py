@@ -139,6 +139,7 @@ HTTP = {
 web interface, where a person ends the wait for the model."""
 QUERIES = {
     "studies": ("get", "/v1/studies", {"tag": "tags"}),
+    "trash": ("get", "/v1/trash", {}),
     "delete": ("delete", "/v1/studies/{study_id}", {}),
     "trials": ("get", "/v1/studies/{study_id}/trials", {"attribute": "attributes"}),
     "curve": ("get", "/v1/studies/{study_id}/trials/{number}/reports", {}),
