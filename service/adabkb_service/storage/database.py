@@ -84,7 +84,7 @@ class Database:
         self._file = SqliteFile(self.url.database or "") if self.is_sqlite else None
         self.engine = _engine(self.url, lock_seconds, statement_seconds, connections, idle_seconds, self._file)
         self.last_error: str | None = None
-        """Why the database was last unavailable; None after a successful writing transaction."""
+        """Why the database was unavailable since the last successful writing transaction; None if it was not."""
         self._batcher = WriteBatcher(lock_seconds) if self.is_sqlite else None
         self._first = _limit_idleness(holder_seconds) if holder_seconds and not self.is_sqlite else None
 

@@ -137,8 +137,8 @@ def _remove(
 
 
 def page(service: Service, caller: Caller, before: int, limit: int) -> list[Deletion]:
-    """Return a page of the caller's deleted studies, latest deletion first. An administrator gets those of all
-    users."""
+    """Return a page of the caller's deleted studies, latest deletion first; for an administrator, of the deleted
+    studies of all users."""
     with service.database.reading() as connection:
         return [_view(row) for row in trash.page(connection, before, limit, *_of(caller))]
 
