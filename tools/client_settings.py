@@ -88,7 +88,8 @@ def documentation(procedure: ast.FunctionDef, settings: Sequence[Setting]) -> st
     lines = text.split("\n")
     (at,) = (number for number, line in enumerate(lines) if line.startswith(f"{INDENT}{procedure.args.kwarg.arg}: "))
     entries = [line for each in settings for line in _entry(each)]
-    return "\n".join([*lines[:at], *entries, f"{INDENT}{OTHERS}: there are no other settings.", *lines[at + 1 :]])
+    others = f"{INDENT}{OTHERS}: any other setting raises TypeError or Invalid."
+    return "\n".join([*lines[:at], *entries, others, *lines[at + 1 :]])
 
 
 def _entry(setting: Setting) -> Iterator[str]:

@@ -283,7 +283,7 @@ def benchmark() -> runs.Benchmark:
         runs.Axes("best", "regret", y_scale="log"),
         budget=max(COUNTS),
         packages={"ax": ("ax-platform", "botorch"), "baybe": ("baybe", "botorch")},
-        between=";",
+        separator=";",
     )
 
 

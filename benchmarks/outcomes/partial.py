@@ -140,7 +140,7 @@ def benchmark() -> runs.Benchmark:
         tables,
         runs.Axes("best", "best feasible value"),
         budget=max(COUNTS),
-        between=";",
+        separator=";",
     )
 
 

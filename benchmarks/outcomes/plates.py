@@ -153,7 +153,7 @@ def benchmark() -> runs.Benchmark:
         tables,
         runs.Axes("recommended", "yield of the recommended point", x_label="plates"),
         budget=max(COUNTS),
-        between=";",
+        separator=";",
     )
 
 

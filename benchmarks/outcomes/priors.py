@@ -1,9 +1,10 @@
 """``python -m benchmarks.outcomes.priors``: ``auto`` with a good prior on the optimum, a misleading one, and none.
 
 Each seed shifts the box of a function. Both priors cover every parameter, with a width of a tenth of the box. The good
-one is around the minimizer, displaced along each axis by a normal random number of that width; the misleading one is
-half of the box away along every axis. The target is the regret of ``auto`` without a prior after some evaluations.
-Methods are compared by the number of evaluations that they need to reach it.
+prior is centered at the minimizer, displaced along each axis by a normal random number whose standard deviation is this
+width. The misleading prior is centered half of the box away from the minimizer along every axis. The target is the
+regret of ``auto`` without a prior after 10, 20 or 40 evaluations. Methods are compared by the number of evaluations
+that they need to reach it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ PROBLEMS = (
 )
 METHODS = ("none", "good", "misleading")
 WIDTH = 0.1
-"""Width of the priors, and standard deviation of the displacement of the good one, as a share of the box."""
+"""Width of the priors, and standard deviation of the displacement of the good prior, as shares of the box."""
 COUNTS = (10, 20, 40)
 """Numbers of evaluations without a prior; the regret after each is a target."""
 BUDGET = 2 * max(COUNTS)
@@ -93,7 +94,7 @@ def tables(path: Path) -> Iterator[runs.Table]:
 
 
 def typical_regret(function: Function) -> float:
-    """The median regret of random points, with which regrets are compared."""
+    """The median regret of random points, by which regrets are divided."""
     space = function.space
     positions = np.random.default_rng(0).random((SCATTERED, space.dimension))
     return float(np.median([function.regret(point(space, position)) for position in positions]))

@@ -91,7 +91,7 @@ def draw(folder: Path = IMAGES) -> list[Path]:
     ]
     for name, make in BENCHMARKS.items():
         benchmark = make()
-        found = runs.comparable(benchmark.out, benchmark.problems, benchmark.methods, benchmark.solved)
+        found = runs.comparable(benchmark.out, benchmark.problems, benchmark.methods, benchmark.problem_word)
         if found.seeds:
             drawn.append(figure(found, benchmark.axes, folder / f"outcomes-{name}.png"))
     return drawn

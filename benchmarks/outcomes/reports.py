@@ -175,7 +175,7 @@ class Job:
 
 def tables(path: Path) -> Iterator[runs.Table]:
     """The difference of each method from the best value found by any, at shares of the total number of steps."""
-    found = runs.comparable(path, TASKS, METHODS, solved="task")
+    found = runs.comparable(path, TASKS, METHODS, problem_word="task")
     if not found.seeds:
         return
     methods = found.methods
@@ -221,8 +221,8 @@ def benchmark() -> runs.Benchmark:
         tables,
         runs.Axes("best", "validation error", x_label="steps, in full evaluations"),
         packages=PACKAGES,
-        solved="task",
-        between=";",
+        problem_word="task",
+        separator=";",
     )
 
 

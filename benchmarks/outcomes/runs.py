@@ -1,4 +1,4 @@
-"""The runs of a benchmark: a file, to which each completed run is added at once, and the command."""
+"""Run a benchmark from the command line. Each run is added to a file as soon as it is completed."""
 
 from __future__ import annotations
 
@@ -61,27 +61,26 @@ class Benchmark:
     """The default budget of a run; None if runs have no budget."""
     packages: Mapping[str, Iterable[str]] = field(default_factory=dict)
     """Method -> packages whose versions are recorded."""
-    solved: str = "problem"
-    """The name for a problem in runs and in the command."""
-    between: str = ","
-    """The separator of names in the command."""
+    problem_word: str = "problem"
+    """The word for a problem: the field of a run in the file and, in the plural, the option of the command."""
+    separator: str = ","
+    """The separator of names in options of the command."""
 
     def keep(self, path: Path, key: Key, run: Mapping[str, Any]) -> None:
         """Add a run to a file."""
         with rewriting(path) as partial:
-            runs = load(path, self.solved)
-            runs[key] = {**dict(zip((self.solved, "method", "seed"), key, strict=True)), **run}
+            runs = load(path, self.problem_word)
+            runs[key] = {**dict(zip((self.problem_word, "method", "seed"), key, strict=True)), **run}
             needed = {package for _, method, _ in runs for package in self.packages.get(method, ())}
             head = {**provenance(self.module), "packages": {each: version(each) for each in sorted(needed)}}
             lines = ",\n".join(f"  {json.dumps(each, separators=(',', ':'))}" for _, each in sorted(runs.items()))
             partial.write_text(f'{{\n "provenance": {json.dumps(head)},\n "runs": [\n{lines}\n ]\n}}\n')
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
-        """Perform the missing runs that the arguments select, and print the tables. Returns 1 if a run failed, else
-        0."""
+        """Perform the missing runs that the arguments select, and print the tables. Return 1 if one failed, else 0."""
         given = self._parser().parse_args(arguments)
         budget = () if self.budget is None else (given.budget,)
-        done = load(given.out, self.solved)
+        done = load(given.out, self.problem_word)
         keys = [
             (name, method, seed) for seed in range(given.seeds) for name in given.problems for method in given.methods
         ]
@@ -94,10 +93,10 @@ class Benchmark:
 
     def _parser(self) -> argparse.ArgumentParser:
         def names(text: str) -> list[str]:
-            return text.split(self.between)
+            return text.split(self.separator)
 
         parser = argparse.ArgumentParser(prog=f"python -m {self.module}", description=self.about)
-        parser.add_argument(f"--{self.solved}s", dest="problems", type=names, default=list(self.problems))
+        parser.add_argument(f"--{self.problem_word}s", dest="problems", type=names, default=list(self.problems))
         parser.add_argument("--methods", type=names, default=list(self.methods))
         parser.add_argument("--seeds", type=int, default=self.seeds)
         if self.budget is not None:
@@ -126,9 +125,10 @@ class Found:
         return f"{len(self.problems)} problems, {len(self.seeds)} seeds"
 
 
-def comparable(path: Path, problems: Iterable[str], methods: Iterable[str], solved: str = "problem") -> Found:
-    """The comparable runs of a file: of all methods in it, on the problems and with the seeds that all of them have."""
-    found = load(path, solved)
+def comparable(path: Path, problems: Iterable[str], methods: Iterable[str], problem_word: str = "problem") -> Found:
+    """The comparable runs of a file. Of ``methods``, those that have runs in the file are compared, on the problems and
+    with the seeds for which each of them has a run."""
+    found = load(path, problem_word)
     used = [name for name in methods if any(method == name for _, method, _ in found)]
     both = [name for name in problems if used and all((name, method, 0) in found for method in used)]
     seeds = sorted({seed for *_, seed in found})
@@ -172,7 +172,7 @@ def against_name(method: str, other: str) -> str:
     return f"seeds where {method} is better, worse than {other}"
 
 
-def load(path: Path, solved: str) -> dict[Key, dict[str, Any]]:
-    """The runs of a file, whose field ``solved`` holds the problem; empty if there is no file."""
+def load(path: Path, problem_word: str) -> dict[Key, dict[str, Any]]:
+    """The runs of a file, whose field ``problem_word`` holds the problem; empty if there is no file."""
     runs = json.loads(path.read_text())["runs"] if path.exists() else []
-    return {(run[solved], run["method"], run["seed"]): run for run in runs}
+    return {(run[problem_word], run["method"], run["seed"]): run for run in runs}

@@ -1,8 +1,9 @@
 """How slow reads affect suggestions and ``/readyz``: ``python -m benchmarks.service.reads``; ``--quick``: a short run.
 
-A worker asks for trials of one study, with evaluations of 50 ms, and ``/readyz`` is read 50 times a second: first
-alone, and then while 200 clients read importances, slices, partitions and recommendations of eight other studies of
-300 results as fast as they can. A client that is refused waits as long as the response says, at most 2 s.
+A worker asks for trials of one study, with evaluations of 50 ms. Another client reads ``/readyz``, 20 ms after each
+response. The measurement ``alone`` has no other clients. In the others, 200 clients read importances, slices,
+partitions and recommendations of eight other studies of 300 results as fast as they can. A client that is refused waits
+as long as the response says, at most 2 s.
 
 The readers run in a separate process, in two ways. With ``beside``, they compete with the server for the processors of
 this machine. With ``elsewhere``, they have the lowest priority (niceness 19), since 200 real readers would parse the
@@ -41,7 +42,7 @@ Counter = Any
 READERS, STUDIES, RESULTS_EACH = 200, 8, 300
 READS = ("importance", "slice?parameter=x0", "recommendation", "partition")
 EVALUATION, PAUSE = 0.05, 0.02
-"""Seconds of the worker between suggestion and result, and between two reads of ``/readyz``."""
+"""Seconds from a suggestion to its result, and from a response of ``/readyz`` to the next read."""
 MAX_WAIT = 2.0
 """Maximum number of seconds that a refused reader waits."""
 WARM_UP = 3.0
@@ -70,7 +71,7 @@ def main() -> None:
 
 
 def rows(found: Mapping[str, Figures]) -> Iterator[list[str]]:
-    """The figures of each situation; a p99 above three times that alone is in bold."""
+    """The figures of each situation. A p99 of more than ``AIM`` times that of ``alone`` is in bold."""
     alone = found["alone"]
     for situation, figures in found.items():
         ratios = [figures[name] / alone[name] for name in ("suggest 99% ms", "readyz 99% ms")]

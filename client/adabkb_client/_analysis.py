@@ -80,27 +80,27 @@ class Verdict(Record):
     suggested: int
     """The number of results whose points were suggested with a reliable prediction."""
     suggested_inside: int
-    """The number of these that are inside the 90% intervals predicted when their points were suggested."""
+    """The number of these results that are inside the 90% intervals predicted when their points were suggested."""
 
 
 @dataclass(frozen=True, repr=False)
 class Validation(Record):
-    """Predictions of each result from the others (leave-one-out). With more than 800 results, only the 400 best and 400
-    others are used."""
+    """Predictions of each result from the other results (leave-one-out). With more than 800 results, only the 400 best
+    and 400 others are used."""
 
     results: int
     """The number of results in the model."""
     items: tuple[ValidationItem, ...]
     """The results with their predictions."""
     counted: int
-    """The number of items from which ``inside``, ``error`` and ``error_of_median`` are computed: those that are not
+    """The number of items from which ``inside``, ``error`` and ``error_of_median`` are computed: the items that are not
     ``repeated`` or, if all are, all."""
     inside: float | None
     """The share of these results inside their 90% intervals."""
     error: float | None
     """The mean absolute error of the predictions."""
     error_of_median: float | None
-    """The mean absolute error if each result is predicted by the median of the others."""
+    """The mean absolute error if each result is predicted by the median of the other results."""
     reason: str | None
     """Why ``items`` is empty: "too_few_results", "constant" or "not_this_algorithm" (the profile is not ``auto``)."""
     verdict: Verdict

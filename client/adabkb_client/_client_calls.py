@@ -34,13 +34,14 @@ def create_study(
         )
         report = study.run(function, workers=2)
 
-    All settings are optional. For a limit, None means no limit. If the study exists, settings that ``Study.update``
-    can change are compared with their current values, and only if you give them.
+    A study needs a ``direction`` or ``objectives``; other settings are optional. For a limit, None means no limit.
+    If the study exists, settings that ``Study.update`` can change are compared with their current values, and only
+    if you give them.
 
     Args:
         id: the study's id, such as ``"svm"``; with None, the server chooses one.
         parameters: the search space.
-        direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
+        direction: "minimize" or "maximize"; required unless there are ``objectives``, which have their own.
         update: if the study exists and differs only in settings that ``Study.update`` can change, change them.
         settings: each of ``StudySettings``.
 
@@ -66,14 +67,14 @@ def define_by_run(id: str, direction: Direction | None = None, **settings: Unpac
     study, if there is none, and calls ``objective(trial)``, which requests its parameters with
     ``trial.suggest_float`` and similar methods: see ``AskingTrial``. An existing study with this id continues.
 
-    The study is created with the first parameter that the objective requests; edits of its space add the others.
-    Therefore ``constraints``, a ``prior`` and a ``baseline`` can name only this parameter, and older studies
-    (``transfer_from``) provide information only about it. ``mixtures`` and algorithms with a fixed space, such as
-    ``{"profile": "paper"}``, need declared parameters: see ``create_study``.
+    The study is created with the first parameter that the objective requests; edits of its space add further
+    parameters. So ``constraints``, a ``prior`` and a ``baseline`` can name only the first parameter, and older
+    studies (``transfer_from``) provide information only about it. ``mixtures`` and algorithms with a fixed space,
+    such as ``{"profile": "paper"}``, need declared parameters: see ``create_study``.
 
     Args:
         id: the study's id.
-        direction: "minimize" or "maximize"; None with several ``objectives``, each of which has a direction.
+        direction: "minimize" or "maximize"; required unless there are ``objectives``, which have their own.
         settings: each of ``StudySettings``.
     """
     check_settings(settings)

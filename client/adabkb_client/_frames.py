@@ -62,7 +62,8 @@ def kinds_of(record: type) -> dict[str, str]:
 
 
 def typed(found: "pd.DataFrame", kinds: Mapping[str, str]) -> "pd.DataFrame":
-    """Return a frame with these types of columns. A missing cell is NaN or NA, NaT in times and None in others."""
+    """Return a frame with these types of columns. A missing cell is NaN or NA in numbers and truth values, NaT in
+    times, and None in other columns."""
     kinds = {**kinds, **{name: "float64" for name in found.columns if str(name).startswith(MEASURED)}}
     found = found.astype({name: kind for name, kind in kinds.items() if name in found.columns})
     for name in found.columns:

@@ -17,8 +17,8 @@ INSTEAD = {
 
 
 def add_hints(kind: type, *names: str) -> None:
-    """Let methods of a class hint at the argument that may be meant, if a program calls them with one that they do not
-    have. This changes their TypeError, not their signatures."""
+    """Make methods of a class name the argument that may be meant in the TypeError for one that they do not have. Their
+    signatures do not change."""
     for name in names:
         setattr(kind, name, _hinting(getattr(kind, name)))
 

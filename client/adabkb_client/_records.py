@@ -228,7 +228,7 @@ class DictionaryPoint(TypedDict):
     """A point of the dictionary, that is, an inducing point of the model."""
 
     ordinal: int
-    """0, 1, 2, ... in the order of their first observations."""
+    """The number of the point, from 0, in the order in which distinct points got their first results."""
     parameters: Mapping[str, Any]
     """The point: parameter -> value."""
 
@@ -429,8 +429,8 @@ class Trial(Record):
     uncertain), "restart" (search elsewhere), "repeat" (repeat a doubted result) or "sample" (drawn by a baseline
     without a model). None for quasi-random fallbacks, and for points that a user chose."""
     expected: Prediction | None = None
-    """The model's prediction when it chose the point; None if it did not choose the point, and while all results were
-    equal."""
+    """The model's prediction when it chose the point; None if it did not choose the point, and while there were no
+    results or, without older studies, all results were equal."""
     curve: CurveSummary | None = None
     """A summary of the intermediate values; None before the first report."""
     estimate: ExpectedValue | None = None
@@ -644,7 +644,7 @@ class StudyInfo(StudySummary):
     per_cost: bool = False
     """Whether points are suggested by expected gain per cost."""
     robust: bool = False
-    """Whether results that the others contradict have less weight."""
+    """Whether results that other results contradict have less weight."""
     cost_spent: float | None = None
     """The total cost of all results, in a study with a cost."""
     plates: Plates | None = None
@@ -787,9 +787,9 @@ class Recommendation(Record):
     model: Estimate | None
     """The evaluated point that the model expects to be best; ``model.parameters`` is the point. For a context, and in
     a study with a baseline, it need not have been evaluated. With outcome constraints, it satisfies them with
-    ``required_probability``. None before the first result: see ``reason``."""
+    ``required_probability`` if an evaluated point does. None if there is none: see ``reason``."""
     observed: Best | None
-    """The best result as it was measured; None before the first result."""
+    """The best result as it was measured; None before the first result, and with several objectives."""
     gap: float | None
     """A bound on what further trials can gain, as in ``StudySummary``."""
     required_probability: float | None = None

@@ -66,7 +66,7 @@ class EarlyStopping(TypedDict, total=False):
 
 
 class MedianRule(dict[str, Any]):
-    """Stops a trial whose best value is worse than the median of the others at the same step: ``MedianRule(27)``.
+    """Stops a trial whose best value is worse than the median of other trials at the same step: ``MedianRule(27)``.
 
     The function reports with ``trial.report(step, value)``: see ``pass_trial`` of ``Study.run``.
 
@@ -191,7 +191,7 @@ class StudyObjective(TypedDict, total=False):
     direction: Required[Direction]
     """Whether to minimize or to maximize it."""
     reference: float | None
-    """A result must be better than this to count in the hypervolume."""
+    """A result must be better than this to count in the hypervolume; by default the worst result so far."""
     noise_std: SupportsFloat | None
     """Standard deviation of one measured value, in the objective's units; 0 if values are exact."""
 
@@ -208,7 +208,7 @@ class Belief(TypedDict, total=False):
     """On a log scale: the density is half as large at ``around`` times ``factor`` and at ``around`` divided by
     ``factor``."""
     weights: Mapping[str, float]
-    """For choices: weights by the choice's text; other choices have weight 1."""
+    """For choices: how many times as likely each is to be best as a choice without a weight, by the choice's text."""
 
 
 class Quantity(TypedDict, total=False):
@@ -318,13 +318,13 @@ class StudyChanges(TypedDict, total=False):
     """The maximum number of trials, such as ``50``, each counted once however often it is leased; or the maximum total
     cost of the results, ``{"cost": 12.5}``; or, with ``plates``, the maximum number of plates, ``{"plates": 3}``. With
     early stopping, a stopped trial counts only as the share of ``max_steps`` that it has taken, so more trials may
-    start. To limit the number of started trials, use ``n_trials`` of ``run``."""
+    start. To limit the number of started trials, use ``n_trials`` of ``run`` or ``optimize``."""
     tolerance: SupportsFloat | None
     """The study is complete when its gap, the model's bound on what further trials can gain, is at most this, such as
     ``0.01``, in the objective's units."""
     stop: Stop | None
-    """Rules that end the study before the budget is used up: ``{"no_gain_for": 20}``, ``{"gap_share_below": 0.01}`` or
-    both."""
+    """Rules that end the study before the budget is used up: ``{"no_gain_for": 20}`` after 20 results in a row without
+    an improvement, ``{"gap_share_below": 0.01}`` when the gap is below 0.01 of the range of the results, or both."""
     lease_seconds: SupportsFloat
     """How long a trial stays with a worker that sends no heartbeat, such as ``600``, unless the worker gives another
     duration."""
@@ -356,9 +356,10 @@ class StudyChanges(TypedDict, total=False):
     """Standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are exact. With None,
     it is learned."""
     per_cost: bool
-    """``True`` suggests the points with the largest expected gain per expected cost."""
+    """If True, the server suggests the points with the largest expected gain per expected cost."""
     robust: bool
-    """``True`` gives less weight to results that other results contradict, and suggests their points again."""
+    """If True, the model gives less weight to results that other results contradict, and the server suggests the points
+    of these results again."""
 
 
 class StudySettings(StudyChanges, total=False):
@@ -394,8 +395,9 @@ class StudySettings(StudyChanges, total=False):
     - ``"flow rate" <= 2 * area``: quote a name that is not an identifier
     """
     mixtures: Sequence[Mixture]
-    """Shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``;
-    ``total``, ``at_most`` and ``least`` are optional."""
+    """Shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``. Optional are
+    ``total`` (the sum of the shares, by default 1), ``at_most`` (the maximum number of shares above 0) and ``least``
+    (the minimum of a share that is not 0)."""
     metrics: Sequence[str]
     """The metrics of each result in addition to its value, such as ``["latency_ms"]``."""
     objectives: Sequence[StudyObjective]
@@ -448,7 +450,7 @@ INSTEAD = {
     "name": 'a name for people is title="Suzuki coupling"; the id is the first argument of create_study',
     "pruner": f"use early_stopping={EXAMPLES['early_stopping']}",
     "sampler": 'leave it out; a baseline without a model is algorithm={"kind": "random"}',
-    "storage": 'the client has the server: Client(url), or Client.local("study.db")',
+    "storage": 'leave it out: the server stores the study; name it in Client(url) or Client.local("study.db")',
     "study_id": "the id of a study is the first argument: id",
     "study_name": "the id of a study is the first argument: id",
 }

@@ -115,7 +115,7 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
                 of the plate, up to 100.
             worker: a name for this worker; by default the host and the process.
             lease_seconds: the duration of the lease; by default the study's.
-            fixed: values of parameters to fix, such as ``{"machine": "B"}``; the server chooses the others.
+            fixed: values of parameters to fix, such as ``{"machine": "B"}``; the server chooses the other values.
             context: the current values of all context parameters, such as ``{"humidity": 0.4}``, if the study has any.
                 Those with ``context="measured"`` may be missing; for them, give the values that you expect.
             plate: in a study with plates, "open" for the rest of the last plate or, if that is full, for the next one;

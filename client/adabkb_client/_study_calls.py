@@ -89,14 +89,14 @@ class StudyCalls(TrialCalls):
         ``lease_seconds``, ``max_attempts``, a cost budget and ``early_stopping``. Early stopping keeps its rule,
         ``max_steps`` and ``metric``; you can change its other numbers. ``stop`` replaces both of its rules.
 
-        A study whose budget is used up continues when you raise it. A study that ended for lack of improvement
+        A study whose budget is used up continues when you raise the budget. A study that ended for lack of improvement
         continues when you remove or relax ``stop``.
 
-        The model uses the results inside the edited space. The others are kept, but ignored. See the guide "Edit a
+        The model uses the results inside the edited space. Results outside are kept, but ignored. See the guide "Edit a
         running study's space".
 
         Args:
-            parameters: parameters that replace those of the same names or are added; the others stay.
+            parameters: parameters that replace parameters of the same names or are added; other parameters stay.
             defaults: the values of added parameters in the existing trials.
             constraints: the constraints that replace all former ones, such as ``["a + b <= 1"]``: see
                 ``Client.create_study`` for the syntax.
@@ -264,7 +264,7 @@ class StudyCalls(TrialCalls):
             media_type: as in ``add_file``.
 
         Raises:
-            Invalid: the result is that of a trial.
+            Invalid: the result belongs to a trial.
             ValueError: the content is bytes without a name.
         """
         return self._add_file(_of_result(observation), content, name, media_type)
@@ -375,8 +375,8 @@ class StudyCalls(TrialCalls):
             observation: the result, or its number.
             value: the correct value; a finite number.
             std_error: the standard error of ``value``.
-            metrics: the correct metrics by name; the others stay.
-            std_errors: standard errors of metrics by name; the others stay.
+            metrics: the correct metrics by name; other metrics stay.
+            std_errors: standard errors of metrics by name; other standard errors stay.
             reason: the reason, for the log.
 
         Raises:
@@ -408,7 +408,7 @@ class StudyCalls(TrialCalls):
             attributes: as in ``annotate``.
 
         Raises:
-            Invalid: the attributes are too many or too large, or the result is that of a trial.
+            Invalid: the attributes are too many or too large, or the result belongs to a trial.
             TypeError, ValueError: a value cannot be written as JSON.
         """
         return self._amend(observation, {"attributes": dict(attributes)})

@@ -261,7 +261,7 @@ class TrialCalls:
             count: the maximum number of trials to lease; None for all of a plate.
             worker: a name for this worker; by default the host and the process.
             lease_seconds: the duration of the lease; by default the study's.
-            fixed: values of parameters to fix; the server chooses the others.
+            fixed: values of parameters to fix; the server chooses the other values.
             context: the current values of all context parameters, if the study has any. Those with
                 ``context="measured"`` may be missing; for them, give the values that you expect.
             plate: "open" for the rest of the last plate or, if that is full, the next one; "new" for a new plate.
@@ -673,8 +673,8 @@ class TrialCalls:
         """Queue a point again once or several times, to repeat the measurement.
 
         Args:
-            point: a trial or its number; or the parameters of a point. The point of a trial is that of its first
-                result or, without a result, the suggested one.
+            point: a trial or its number; or the parameters of a point. For a trial, the point of its first result or,
+                without a result, the suggested point is queued.
             times: number of trials to queue at this point, 1 to 100. They are issued before any suggestion, and
                 each counts towards the budget.
             plate: as in ``queue``. All of these trials are on the same plate.
@@ -737,7 +737,7 @@ class TrialCalls:
         body: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> Steps[Answer]:
-        """Send a request about the lease of a trial. ``options`` are those of the ``Call``."""
+        """Send a request about the lease of a trial. ``options`` are arguments of the ``Call``."""
         reference = {**(yield from self._reference_here(trial, attempt)), **(body or {})}
         path = f"{self._path}/trials/{reference.pop('trial')}/{verb}"
         return self._decode(Answer, (yield Call("POST", path, reference, **options)))

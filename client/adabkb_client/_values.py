@@ -1,4 +1,4 @@
-"""Values of a program: convert them to JSON, refuse others, and show them in messages."""
+"""Values of a program: convert them to JSON, refuse values that JSON cannot have, and show values in messages."""
 
 import json
 import math

@@ -18,10 +18,11 @@ def verify_webhook(secret: str, headers: Mapping[str, str], body: bytes, max_age
         secret: the secret of the webhook, as ``add_webhook`` returned it.
         headers: the headers of the request, with names in any case.
         body: the body of the request, exactly as received.
-        max_age: seconds after which a message is refused, to prevent replay attacks.
+        max_age: the maximum age of a message in seconds. A recorded message could be sent again during this time; to
+            prevent that, also refuse repeated ``webhook-id``.
 
     Raises:
-        ValueError: a header is missing, the message has another signature, or it is too old.
+        ValueError: a header is missing or invalid, no signature matches, or the message is too old.
     """
     given = {name.lower(): value for name, value in headers.items()}
     missing = [name for name in (ID, TIMESTAMP, SIGNATURE) if name not in given]

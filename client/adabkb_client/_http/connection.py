@@ -136,7 +136,7 @@ class Settings:
 
 
 def server_at(url: str | None) -> RemoteServer:
-    """Return the server at a URL; by default that of ADABKB_URL, or else the default URL."""
+    """Return the server at a URL; by default at ADABKB_URL, or else at the default URL."""
     return RemoteServer(url or os.environ.get("ADABKB_URL") or DEFAULT_URL)
 
 

@@ -35,7 +35,7 @@ START_SECONDS = 120.0
 END_SECONDS = 60.0
 """Seconds within which a server must stop."""
 LOCK_SECONDS = 1.0
-"""Seconds within which a server must get its lock. Others hold it briefly when they check for a server."""
+"""Seconds within which a server must get its lock. Other processes hold it briefly when they check for a server."""
 LOOK_EVERY = 0.02
 """Seconds between two checks whether a server is ready, or has stopped."""
 HEADER = b"SQLite format 3\0"

@@ -45,9 +45,11 @@ class Named:
     """Parameter -> its column, for columns with other names."""
     value: str
     std_error: str | None
-    """The standard errors, the states and the plates may be missing if they have the default names; None for none."""
+    """The column of the standard errors; None if there is none. A column with the default name may be missing."""
     state: str | None
+    """The column of the states, as for ``std_error``."""
     plate: str | None
+    """The column of the plates, as for ``std_error``."""
     decimal: str
     """The decimal mark of numbers, "." or ","."""
     choices: Mapping[str, Mapping[str, Any]]
@@ -137,7 +139,7 @@ def _of_parameters(
     found: dict[str, str] = {}
     for parameter in parameters:
         name = parameter["name"]
-        # The third name is that of Optuna's frames, the last that of Excel files of a study.
+        # The third name is used in Optuna's frames, the last one in Excel files of a study.
         usual = (f"{NESTED}.{name}", name, f"params_{name}", titled(name, parameter))
         candidates = (named[name],) if name in named else usual
         column = next((each for each in candidates if each in columns), None)

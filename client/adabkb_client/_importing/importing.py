@@ -88,7 +88,7 @@ def import_results(
                 try:
                     new = yield from _send(study_id, _as_items(new), errors, key=_key(start, new))
                 except AdaBKBError as error:
-                    error.add_note(f"{len(results)} rows are stored; repeat the call to import the others")
+                    error.add_note(f"{len(results)} rows are stored; repeat the call to import the rest")
                     raise
             results += new
             shown.update(len(part))

@@ -214,7 +214,7 @@ class Space:
     def _when(
         self, leased: LeasedTrial, requested: Mapping[str, Any], *, lacking: str | None
     ) -> dict[str, list[Any]] | None:
-        """Return the condition that separates this trial from the others; None if no parameter does.
+        """Return the condition that separates this trial from other trials; None if no parameter does.
 
         Args:
             leased: the trial.

@@ -249,7 +249,7 @@ class Evaluation:
 
         Args:
             names: the names of the parameters.
-            conditional: those of them that may be inactive.
+            conditional: the names of the parameters that may be inactive.
 
         Raises:
             WrongFunction: it does not accept the parameters by name or, with ``pass_trial``, the trial.

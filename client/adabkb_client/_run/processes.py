@@ -163,8 +163,8 @@ def _remedy() -> str:
 
 @contextmanager
 def _only_device(gpu: str | None) -> Iterator[None]:
-    """Let processes that are started inside the block see only this device. It is set by an environment variable, since
-    a new process imports the program before it runs any code of this package."""
+    """Make processes that are started inside the block see only this device, by an environment variable: a new process
+    imports the program before it runs any code of this package."""
     if gpu is None:
         yield
         return
@@ -221,8 +221,8 @@ def _end_with_the_run() -> None:
 
 
 def _end_group(process: int | None) -> None:
-    """Send SIGTERM to the processes that the function has started in a worker process. The worker process ignores it.
-    So do trackers of shared memory, which clean up when the others have ended."""
+    """Send SIGTERM to the processes that the function has started in a worker process. The worker process ignores the
+    signal, and so do trackers of shared memory, which clean up when the other processes have ended."""
     if hasattr(os, "killpg") and process is not None:
         with suppress(ProcessLookupError, PermissionError):  # it has no group yet, or none is left
             os.killpg(process, signal.SIGTERM)

@@ -100,9 +100,9 @@ class RunState:
         return 1 if callable(self.options.context) else min(idle, left, self._together)
 
     def received(self, trials: Sequence[Trial]) -> None:
-        """Adapt the number of trials per request: the model chooses as many points as it can in the time of a request,
-        and the others are quasi-random. If there are quasi-random ones, request half as many trials next time,
-        otherwise twice as many, up to ``TOGETHER``."""
+        """Adapt the number of trials per request. The server chooses the points that the model has no time for
+        quasi-randomly. If any point is quasi-random, request half as many trials next time, otherwise twice as many, up
+        to ``TOGETHER``."""
         is_late = any(trial.origin == "fallback" for trial in trials)
         self._together = max(self._together // 2, 1) if is_late else min(2 * self._together, TOGETHER)
 

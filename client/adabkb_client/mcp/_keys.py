@@ -14,7 +14,7 @@ from adabkb_client.errors import AdaBKBError
 T = TypeVar("T")
 
 _PROCESS = uuid.uuid4().hex
-"""Distinguishes the requests of this process from those of others, which use the same numbers."""
+"""Distinguishes the requests of this process from requests of other processes, which use the same numbers."""
 SESSION = "mcp-session-id"
 """The header that names a session over HTTP."""
 

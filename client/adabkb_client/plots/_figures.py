@@ -13,7 +13,7 @@ from adabkb_client.plots._axes import Scale, saying
 from adabkb_client.plots._charts import contour, front, history, importance, leaves, parallel, slices
 
 MAX_PANELS = 12
-"""The maximum number of parameters in a figure. The most important ones are drawn, unless the program names others."""
+"""The maximum number of parameters in a figure, unless the program names them. The most important ones are drawn."""
 
 
 class Figures:
@@ -58,7 +58,7 @@ class Figures:
         metric: str | None = None,
         figure: FigureBase | None = None,
     ) -> Steps[FigureBase]:
-        """Draw the posterior along each parameter, with the others as in the recommended point.
+        """Draw the posterior along each parameter, with the other parameters as in the recommended point.
 
         Args:
             parameters: the names of parameters; by default all that vary, or the 12 most important ones.
@@ -224,7 +224,7 @@ def _as_one(info: StudyInfo, metric: str | None) -> StudyInfo:
 
 
 def _valued(observations: Sequence[Observation], metric: str | None) -> list[Observation]:
-    """Return results whose values are those of a metric, without those that lack it."""
+    """Return results with a metric in place of the value, without results that lack this metric."""
     if metric is None:
         return [each for each in observations if "value" not in each.missing]
     return [

@@ -46,7 +46,7 @@ class Caller:
 
     @property
     def is_admin(self) -> bool:
-        """Whether everything is allowed."""
+        """Whether the caller may do everything on all studies."""
         return self.scope == "admin"
 
     def has(self, scope: Scope) -> bool:
@@ -67,5 +67,6 @@ def _fits(pattern: str, study_id: str) -> bool:
 
 
 def is_enough(rights: list[Right], need: Need) -> bool:
-    """Return whether these rights to a study include the required one."""
+    """Return whether these rights to a study include the required one. ``admin`` is a scope of the token, which the
+    gate checks; of the rights to a study, it requires ``own``."""
     return any(RIGHTS[right] >= RIGHTS["own" if need == "admin" else need] for right in rights)

@@ -44,7 +44,7 @@ _ACCESS = "__access__"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may call an endpoint, and which server performs it."""
+    """Who may call an endpoint, and which process performs its requests."""
 
     need: Need | None
     """The required right; None if anyone may call it."""
@@ -55,7 +55,8 @@ class Access:
     is_for_links: bool = True
     """Whether share links may use it."""
     follower: Literal["", "idempotent", "once"] = ""
-    """Whether the study's follower performs it (see ``forwarding``), and whether it may be performed twice."""
+    """Empty if the server that receives a request performs it. Otherwise the study's follower does (see
+    ``forwarding``). "once": the request is not idempotent, so it is forwarded with an Idempotency-Key."""
 
 
 def needs(need: Need, study: str = "study_id", *, model: bool = False) -> Callable[[Endpoint], Endpoint]:
@@ -75,13 +76,13 @@ def not_for_links(endpoint: Endpoint) -> Endpoint:
 
 
 def by_follower(endpoint: Endpoint) -> Endpoint:
-    """Declare that the study's follower performs the endpoint, and that the endpoint is idempotent; see
+    """Declare that the study's follower performs the requests of an endpoint, and that they are idempotent; see
     ``forwarding``."""
     return _declare(endpoint, follower="idempotent")
 
 
 def by_follower_once(endpoint: Endpoint) -> Endpoint:
-    """As ``by_follower``, for an endpoint that is not idempotent."""
+    """As ``by_follower``, for an endpoint whose requests are not idempotent."""
     return _declare(endpoint, follower="once")
 
 
@@ -180,8 +181,7 @@ class GuardedRoute(APIRoute):
         return study_id
 
     def _charge(self, meter: Meter, caller: Caller | None, scope: Scope) -> None:
-        """Let the sender pay for the model from now on. A sender without a quota of processor time pays nothing; if the
-        request is more than a read, nobody pays from now on.
+        """If the endpoint uses the model, charge the model's work from now on to the sender: see ``Meter.set_payer``.
 
         Raises:
             TooManyRequests: the quota is used up.

@@ -1,5 +1,5 @@
 """Conditional requests (RFC 9110). A client that already has the current response gets a 304 without a body. A change
-with If-Match is refused with 412 if the object has changed."""
+with If-Match is refused with 412 if the study or trial has changed since then."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ KnownDep = Annotated[frozenset[str], Depends(_known_tags)]
 
 
 def conditional(answer: BaseModel | str, known: frozenset[str], *, is_weak: bool = False) -> Response:
-    """Return an answer with its ETag, or 304 without a body. The ETag of a study begins with its revision.
+    """Return a response with its ETag, or 304 without a body if the client has this response.
 
     Args:
-        answer: a model, or its JSON.
+        answer: a Pydantic model, or its JSON.
         known: the ETags of the request.
-        is_weak: whether the ETag is weak, as that of a list, which If-Match does not compare.
+        is_weak: whether the ETag is weak. If-Match does not compare weak ETags, such as those of lists.
     """
     text = answer if isinstance(answer, str) else answer.model_dump_json()
     tag = content_tag(text)
@@ -56,7 +56,8 @@ def conditional_study(study: Study, text: str, known: frozenset[str]) -> Respons
 
 
 def etag_of(study: Study, text: str) -> str:
-    """Return the tag of a study, whose JSON is ``text``. If-Match compares only its part for the revision."""
+    """Return the tag of a study, whose JSON is ``text``. It begins with the tag of the revision, which is all that
+    If-Match compares."""
     return study_tag(revision_tag(study.created_at, study.seed, study.revision), text)
 
 

@@ -92,8 +92,8 @@ KeyDep = Annotated[Key | None, Depends(_key)]
 async def perform(
     service: Service, request: StudyRequest[Answer], spend: Spend | None = None, user: str | None = None
 ) -> Outcome[Answer]:
-    """Perform a request without a thread, and return its outcome. ``spend`` charges a quota for it, and its events name
-    ``user``.
+    """Perform a request without a thread, and return its outcome. ``spend`` charges a quota for the request; ``user``
+    is named in its events.
 
     Raises:
         AdaBKBError: see ``Service.do_async``.
@@ -105,7 +105,7 @@ async def perform(
 
 
 def _trials(view: Any) -> int | list[int] | None:
-    """Return the numbers of the trials in an answer, for the log."""
+    """Return the numbers of the trials in a response, for the log."""
     if trials := getattr(view, "trials", None):
         return [trial.number for trial in trials]
     trial = getattr(view, "trial", None)
@@ -113,7 +113,8 @@ def _trials(view: Any) -> int | list[int] | None:
 
 
 def reply(outcome: Outcome[Any]) -> Response:
-    """Return an outcome as a response. That of a study has the ETag of a GET with the same content."""
+    """Return an outcome as a response. If the outcome is a study, the response has the same ETag as a GET of the
+    study."""
     is_study = isinstance(outcome.view, views.Study)
     headers = {"ETag": f'"{etag_of(outcome.view, outcome.json)}"'} if is_study else {}
     if outcome.replayed:
@@ -185,7 +186,7 @@ def named(field: str, text: str, example: str) -> tuple[str, str]:
     """Return the name and the value in a query parameter ``name:value``.
 
     Raises:
-        Invalid: one of them is missing.
+        Invalid: the name or the colon is missing.
     """
     name, colon, value = text.partition(":")
     if not name or not colon:
@@ -204,7 +205,7 @@ def encoded_number(position: int | None) -> str | None:
 
 
 def encoded_time(position: tuple[datetime, str] | None) -> str | None:
-    """Return a time and a name as an opaque cursor; None for the end."""
+    """Return (created_at, id) as an opaque cursor; None for the end."""
     return None if position is None else encoded([position[0].isoformat(), position[1]])
 
 

@@ -51,7 +51,7 @@ def create_link(
 @needs("own")
 def list_links(study_id: StudyId, service: ServiceDep, page: PageDep) -> Page[Token]:
     """The links to a study, newest first, without their secrets, including expired and revoked ones."""
-    found, last = tokens.page(service, page.after_study, page.limit, link=study_id)
+    found, last = tokens.page(service, page.after_study, page.limit, link_study_id=study_id)
     return Page(items=found, next_cursor=encoded_time(last))
 
 
@@ -61,4 +61,4 @@ def list_links(study_id: StudyId, service: ServiceDep, page: PageDep) -> Page[To
 @needs("own")
 def revoke_link(study_id: StudyId, token_id: TokenId, service: ServiceDep, caller: CallerDep) -> None:
     """Revoke a link; on other servers with the same database, it works for up to 5 more seconds."""
-    tokens.revoke(service, caller, token_id, link=study_id)
+    tokens.revoke(service, caller, token_id, link_study_id=study_id)

@@ -63,14 +63,15 @@ def change_catalogue(
 
 
 def add_catalogues(tables: Sequence[str], definition: dict[str, Any]) -> None:
-    """Add catalogue parameters from tables to a definition, in place. A catalogue of the same name is replaced.
+    """Add catalogue parameters from tables to a definition, in place. A catalogue that has the name gets the table, and
+    keeps its other fields.
 
     Args:
         tables: each ``NAME=FILE``.
         definition: the study's definition.
 
     Raises:
-        Failure: the name belongs to a parameter of another kind, or the table cannot be read.
+        Failure: a text is not NAME=FILE, the name belongs to a parameter of another kind, or the table cannot be read.
     """
     parameters = definition.setdefault("parameters", [])
     for text in tables:
@@ -95,11 +96,11 @@ def read(file: str) -> Catalogue:
     """Read the rows of a table.
 
     Raises:
-        Failure: the file cannot be read.
+        Failure: the file cannot be read, or does not have the form of a table.
     """
     try:
         return Catalogue.from_csv(file)
     except OSError as error:
-        fail(f"cannot read {file} ({error.strerror}); give a file with a table")
+        fail(f"cannot read {file} ({error.strerror}); give a CSV or Excel file")
     except (ValueError, ImportError) as error:
         fail(str(error))

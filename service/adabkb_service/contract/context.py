@@ -13,7 +13,7 @@ from adabkb_service.contract.parameters import FixedParameter, Parameter
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.wording import brief
 
-ALONE: Mapping[str, str] = {
+WITHOUT_CONTEXT_ONLY: Mapping[str, str] = {
     "tolerance": "cannot be combined with context parameters, because the gap depends on the context; use a budget",
     "stop": "cannot be combined with context parameters, because a result may be worse due to its context; use a "
     "budget",
@@ -72,7 +72,7 @@ def check_goes_with_context(field: str, value: Any, parameters: Sequence[Paramet
         PydanticCustomError: the field is given and there are context parameters.
     """
     if value is not None and value is not False and context_of(parameters or ()):
-        raise PydanticCustomError("context", ALONE[field])
+        raise PydanticCustomError("context", WITHOUT_CONTEXT_ONLY[field])
 
 
 def check_not_constrained(constraints: Sequence[str], parameters: Sequence[Parameter]) -> None:

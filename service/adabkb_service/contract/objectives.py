@@ -16,7 +16,7 @@ MIN_OBJECTIVES, MAX_OBJECTIVES = 2, 4
 
 Direction = Literal["minimize", "maximize"]
 
-ALONE: Mapping[str, str] = {
+SINGLE_OBJECTIVE_ONLY: Mapping[str, str] = {
     "direction": "belongs to each objective; leave it out here",
     "noise_std": "belongs to each objective; leave it out here",
     "tolerance": "cannot be combined with several objectives, which have no gap; use a budget",
@@ -65,23 +65,25 @@ Objectives = Annotated[
 """The objectives of one study, each with a different metric."""
 
 
-def check_alone(field: str, value: Any, objectives: Sequence[Objective] | None) -> None:
+def check_single_objective_field(field: str, value: Any, objectives: Sequence[Objective] | None) -> None:
     """Refuse a field that cannot be combined with several objectives.
 
     Raises:
         PydanticCustomError: the field is given and there are several objectives.
     """
-    if objectives and value and field in ALONE:
-        raise PydanticCustomError("objectives", ALONE[field])
+    if objectives and value and field in SINGLE_OBJECTIVE_ONLY:
+        raise PydanticCustomError("objectives", SINGLE_OBJECTIVE_ONLY[field])
 
 
-def check_apart(names: Sequence[str], objectives: Sequence[Objective] | None) -> None:
-    """Refuse metrics, or bounds of metrics, that are objectives.
+def check_not_objectives(names: Sequence[str], objectives: Sequence[Objective] | None) -> None:
+    """Refuse objectives among the names of metrics or of metrics with bounds.
 
     Raises:
         PydanticCustomError: one of them is an objective.
     """
     for each in objectives or ():
         if each.metric in names:
-            sentence = "has {name}, which is an objective; leave it out here, and bound it with its reference"
+            sentence = (
+                "has {name}, which is an objective; leave it out here ('reference' is its worst acceptable value)"
+            )
             raise PydanticCustomError("objectives", sentence, {"name": repr(each.metric)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
@@ -63,8 +64,8 @@ class Belief(Sparse, Body):
     weights: Annotated[
         NotNull[Annotated[dict[str, Weight], Field(min_length=1, max_length=MAX_CHOICES), LIMIT_ERRORS]],
         Field(
-            description="for choices and rows of a catalogue, by their text (JSON unless they are strings); all "
-            "others have weight 1"
+            description="for choices and rows of a catalogue, by their text (JSON unless they are strings): how many "
+            "times as likely to be best as one without a weight"
         ),
         ABSENT_BY_DEFAULT,
     ] = None
@@ -142,24 +143,24 @@ def _errors(
 def _errors_of_number(name: str, belief: Belief, parameter: FloatParameter | IntParameter) -> Iterator[FieldMessage]:
     is_log = parameter.scale == "log"
     spread, other = ("factor", "width") if is_log else ("width", "factor")
-    for field, meant in ((other, spread), ("weights", f"around and {spread}")):
+    for field, meant in ((other, f"'{spread}'"), ("weights", f"'around' and '{spread}'")):
         if getattr(belief, field) is not None:
             yield (name, field), f"does not apply to {_kind(parameter)}; give {meant}"
     for field in ("around", spread):
         if getattr(belief, field) is None:
-            yield (name,), f"has no {field}, which {_kind(parameter)} needs"
+            yield (name,), f"has no '{field}', which {_kind(parameter)} needs"
     if belief.around is not None and not parameter.low <= belief.around <= parameter.high:
         yield (name, "around"), f"is {belief.around}, outside [{parameter.low}, {parameter.high}]"
     if getattr(belief, spread) is not None and _width(belief, parameter) < NARROWEST:
-        yield (name, spread), f"is too narrow; it must be at least {NARROWEST} of the range"
+        yield (name, spread), f"is too narrow; it must be at least {_narrowest(parameter):.7g}"
 
 
 def _errors_of_choice(name: str, belief: Belief, axis: ChoiceAxis, was_edited: bool) -> Iterator[FieldMessage]:
     for field in ("around", "width", "factor"):
         if getattr(belief, field) is not None:
-            yield (name, field), "does not apply to choices; give weights"
+            yield (name, field), "does not apply to choices; give 'weights'"
     if belief.weights is None:
-        yield (name,), "has no weights, which choices need"
+        yield (name,), "has no 'weights', which choices need"
         return
     numbers = _numbers(axis)
     texts = Counter[str]() if len(numbers) == axis.count else Counter(map(_text, axis.choices))
@@ -169,6 +170,16 @@ def _errors_of_choice(name: str, belief: Belief, axis: ChoiceAxis, was_edited: b
             known = listed(map(brief, map(_text, axis.choices)), axis.count)
             found = "is the text of two choices" if is_ambiguous else "is not a choice"
             yield (name, "weights", text), f"{found} of this parameter (known: {known})"
+
+
+def _narrowest(parameter: FloatParameter | IntParameter) -> float:
+    """Return the smallest ``width`` or, on a log scale, the smallest ``factor``, rounded up to 7 significant digits."""
+    ends = parameter.axis().raw_bounds
+    assert ends is not None, "a number has bounds"
+    raw = 2 * NARROWEST * (ends[1] / 2 - ends[0] / 2)  # halved first: the difference of huge bounds would overflow
+    smallest = math.exp(raw) if parameter.scale == "log" else raw
+    digit = 10.0 ** (math.floor(math.log10(smallest)) - 6)
+    return math.ceil(smallest / digit) * digit
 
 
 def _kind(parameter: FloatParameter | IntParameter) -> str:

@@ -28,7 +28,13 @@ from adabkb_service.contract.early_stopping import EarlyStopping, PatienceRule, 
 from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.metrics import MAX_METRICS, OutcomeConstraint, metrics_of
 from adabkb_service.contract.mixtures import Mixture, Mixtures, check_mixtures
-from adabkb_service.contract.objectives import ALONE, Direction, Objectives, check_alone, check_apart
+from adabkb_service.contract.objectives import (
+    SINGLE_OBJECTIVE_ONLY,
+    Direction,
+    Objectives,
+    check_not_objectives,
+    check_single_objective_field,
+)
 from adabkb_service.contract.parameters import (
     MAX_PARAMETERS,
     MAX_SAFE_INTEGER,
@@ -214,11 +220,11 @@ class StudyDefinition(Sparse, Body):
         ABSENT_BY_DEFAULT,
     ] = None
 
-    @field_validator(*ALONE)
+    @field_validator(*SINGLE_OBJECTIVE_ONLY)
     @classmethod
     def _goes_with_objectives(cls, value: Any, info: ValidationInfo) -> Any:
         objectives = info.data.get("objectives")
-        check_alone(info.field_name or "", value, objectives)
+        check_single_objective_field(info.field_name or "", value, objectives)
         if info.field_name == "direction" and value is None and objectives == []:
             raise PydanticCustomError("missing", "is required")
         return value
@@ -301,7 +307,7 @@ class StudyDefinition(Sparse, Body):
             raise PydanticCustomError("stop", detail)
         return stop
 
-    @field_validator(*context.ALONE)
+    @field_validator(*context.WITHOUT_CONTEXT_ONLY)
     @classmethod
     def _goes_with_context(cls, value: Any, info: ValidationInfo) -> Any:
         context.check_goes_with_context(info.field_name or "", value, info.data.get("parameters"))
@@ -320,7 +326,7 @@ class StudyDefinition(Sparse, Body):
     @classmethod
     def _fits_metrics(cls, entries: list[Any], info: ValidationInfo) -> list[Any]:
         names = [each if isinstance(each, str) else each.metric for each in entries]
-        check_apart(names, info.data.get("objectives"))
+        check_not_objectives(names, info.data.get("objectives"))
         if len(set(names)) < len(names):
             twice = next(name for index, name in enumerate(names) if name in names[:index])
             sentence = "has {name} twice; name each metric once (a constraint may have lower and upper)"

@@ -60,7 +60,7 @@ class IssuedPoint:
 
 @dataclass
 class Dataset:
-    """The data from the events folded so far."""
+    """The data from the events applied so far."""
 
     space: Space
     sign: float
@@ -68,17 +68,17 @@ class Dataset:
     metrics: tuple[Metric, ...] = ()
     """Metrics of each result besides the value."""
     objective: Metric | None = None
-    """With several objectives, the first one, which is the value of a result; the others are among ``metrics``. Else
-    None."""
+    """With several objectives, the first one: its values are ``Result.value``, and the other objectives are among
+    ``metrics``. None with a single objective."""
     results: dict[int, Result] = field(default_factory=dict)
     """Number of an observation -> result, in log order. The key of a stopped trial's estimate is minus the number of
     the trial."""
-    awaited: dict[int, IssuedPoint] = field(default_factory=dict)
-    """Trial number -> point, for every trial without a result. Failed trials are included, since the policy must know
-    which points cannot be evaluated. Withdrawn trials are included, since the policy would otherwise suggest their
-    points again."""
+    without_result: dict[int, IssuedPoint] = field(default_factory=dict)
+    """Trial number -> point, for every trial without a result. It includes failed trials, since the policy must know
+    which points cannot be evaluated, and withdrawn ones, since the policy would otherwise suggest their points
+    again."""
     failed: set[int] = field(default_factory=set)
-    """Numbers of the awaited trials that failed."""
+    """Numbers of the trials in ``without_result`` that failed."""
     replaced: dict[int, IssuedPoint] = field(default_factory=dict)
     """Trial number -> issued point, for every trial that was evaluated at another point."""
     plates: dict[int, int] | None = None
@@ -94,7 +94,7 @@ class Dataset:
         return replace(
             self,
             results=dict(self.results),
-            awaited=dict(self.awaited),
+            without_result=dict(self.without_result),
             failed=set(self.failed),
             replaced=dict(self.replaced),
             plates=None if self.plates is None else dict(self.plates),
@@ -107,7 +107,7 @@ class Dataset:
         match event.kind:
             case "suggested" | "queued":
                 assert event.trial is not None
-                self.awaited[event.trial] = self._place(event.payload["parameters"])
+                self.without_result[event.trial] = self._place(event.payload["parameters"])
                 plate = event.payload.get("plate")
                 if self.plates is not None and plate is not None:
                     self.plates[event.trial] = plate
@@ -117,7 +117,7 @@ class Dataset:
                 if event.trial is not None and "cost" in event.payload:
                     self.stopped_costs[event.trial] = event.payload["cost"]
                 self._add(-(event.trial or 0), event.trial, self.result(event))
-            case "failed" if event.trial in self.awaited:
+            case "failed" if event.trial in self.without_result:
                 self.failed.add(event.trial)
             case "retried" if event.trial is not None:
                 self.failed.discard(event.trial)
@@ -126,7 +126,7 @@ class Dataset:
         """Add or replace a result."""
         self.results[key] = result
         if trial is not None:
-            issued = self.awaited.pop(trial, None)
+            issued = self.without_result.pop(trial, None)
             self.failed.discard(trial)
             if issued is not None and not _are_same(issued, result):
                 self.replaced[trial] = issued
@@ -137,7 +137,7 @@ class Dataset:
         self.results = {
             key: replace(each, position=self._position(each.parameters)) for key, each in self.results.items()
         }
-        self.awaited = {number: self._place(each.parameters) for number, each in self.awaited.items()}
+        self.without_result = {number: self._place(each.parameters) for number, each in self.without_result.items()}
         self.replaced = {number: self._place(each.parameters) for number, each in self.replaced.items()}
 
     def result(self, event: ResultRow) -> Result:
@@ -164,13 +164,14 @@ class Dataset:
 
     def pending(self) -> Array:
         """Positions of the points that may still get a value, shape (k, d): first those of results without a value, in
-        log order, then those of trials without a result, by number. In this order, later trials come last."""
-        awaited = [self.awaited[number].position for number in sorted(self.awaited.keys() - self.failed)]
-        return self._stack([*(each.position for each in self.counting().values() if not each.has_value), *awaited])
+        log order, then those of trials that have neither a result nor failed, by number."""
+        without_value = [each.position for each in self.counted_results().values() if not each.has_value]
+        unfinished = sorted(self.without_result.keys() - self.failed)
+        return self._stack([*without_value, *(self.without_result[number].position for number in unfinished)])
 
     def failed_points(self) -> Array:
         """Positions of the points that failed, by trial number, shape (f, d)."""
-        return self._stack([self.awaited[number].position for number in sorted(self.failed)])
+        return self._stack([self.without_result[number].position for number in sorted(self.failed)])
 
     def replaced_points(self) -> Array:
         """Issued positions of the trials that were evaluated at another point, by trial number, shape (m, d)."""
@@ -180,21 +181,21 @@ class Dataset:
         """Positions of all issued points that have no value: pending, failed and replaced, shape (k + f + m, d)."""
         return np.concatenate([self.pending(), self.failed_points(), self.replaced_points()])
 
-    def counting(self) -> dict[int, Result]:
+    def counted_results(self) -> dict[int, Result]:
         """The results that are not excluded and lie inside the space, in log order."""
         return {key: each for key, each in self.results.items() if not each.excluded and each.position is not None}
 
-    def numbers(self, metric: str | None = None) -> list[int]:
-        """The keys, in log order, of the results of ``counting`` that have a value of a metric (of the objective if
-        None)."""
+    def keys_with_value(self, metric: str | None = None) -> list[int]:
+        """The keys in ``results`` of the counted results that have a value of a metric (of the objective if None), in
+        log order."""
         if metric is None or (self.objective is not None and self.objective.name == metric):
-            return [key for key, each in self.counting().items() if each.has_value]
+            return [key for key, each in self.counted_results().items() if each.has_value]
         index = [each.name for each in self.metrics].index(metric)
-        return [key for key, each in self.counting().items() if not math.isnan(each.metrics[index].value)]
+        return [key for key, each in self.counted_results().items() if not math.isnan(each.metrics[index].value)]
 
     def record(self) -> Record:
-        """The results of ``counting`` as arrays, in log order; NaN for numbers that are not known."""
-        counted = self.counting().values()
+        """The counted results as arrays, in log order; NaN for numbers that are not known."""
+        counted = self.counted_results().values()
         return record.of(
             self._stack([result.position for result in counted]),
             np.array([result.value for result in counted]),
@@ -209,8 +210,8 @@ class Dataset:
         return np.array(plates, dtype=np.int64)
 
     def distinct_points(self) -> list[Array]:
-        """Positions, (d,) each, of the distinct evaluated points, in order of first observation. The index is the
-        point's ordinal."""
+        """Positions, (d,) each, of the distinct evaluated points, in order of the first result. The index of a point is
+        its ordinal."""
         found = self.record().known()
         return list(found.positions[found.first_rows()])
 
@@ -248,8 +249,8 @@ def is_decision(event: EventRow) -> TypeGuard[SuggestedRow]:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The results between two events that end a run (``ends_run``), or from the last of these to the end of the log.
-    Other events, such as failures, may lie between the results."""
+    """Consecutive results in the log. A run ends before the next event for which ``ends_run`` is true, or at the end of
+    the log. Other events, such as failures, may lie between the results."""
 
     end: int
     """Seq of the event that ends the run; if the log ends first, the seq that follows the log."""
@@ -260,7 +261,8 @@ class Run:
 
 
 def run_at(log: Sequence[EventRow], index: int, before: int) -> Run:
-    """Return the run to which an event of a log belongs, given the number of its results before the event."""
+    """Return the run that contains the event at ``index``. ``before`` is the number of results of the run before this
+    event."""
     results = before
     for event in islice(log, index, None):
         if ends_run(event) and event is not log[index]:
@@ -270,12 +272,12 @@ def run_at(log: Sequence[EventRow], index: int, before: int) -> Run:
 
 
 def ends_run(event: EventRow) -> bool:
-    """Whether an event ends a run of results."""
+    """Whether an event ends a run: a decision of the model, an edit, or a change of a result."""
     return is_decision(event) or event.kind == "edited" or event.changes_result
 
 
 def _expected(stopped: Stopped) -> Numbers:
-    """The estimate of a stopped trial in the form of a result. The other numbers of the result are unknown."""
+    """The estimate of a stopped trial as the numbers of a result; its other numbers are unknown."""
     estimate, metric = stopped["estimate"], stopped.get("metric")
     assert estimate is not None
     if metric is None:

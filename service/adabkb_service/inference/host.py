@@ -52,8 +52,8 @@ POSTPONED_SECONDS = 0.1
 """After a database error, delay before the server is asked to send the message again."""
 
 IGNORED_AHEAD = (AdaBKBError, ArithmeticError, ValueError)
-"""Errors that are ignored during work that is done ahead of time. They occur again, and are reported, when the outcome
-is needed."""
+"""Errors that are ignored while ``_work_ahead`` prepares or stores a model. They occur again, and are reported, when
+the outcome is needed."""
 
 Send = Callable[[int, Reply], None]
 """Sends a reply to the server; the first argument is the number of the message."""
@@ -294,7 +294,7 @@ class ModelHost:
         error = None
         try:
             if message.decide:
-                model.hold(message.within)
+                model.restrict(message.within)
             missing = message.decide - len(model.decided)
             if missing > 0:
                 model.decide(missing, until=time.monotonic() + self._decision_seconds)
@@ -349,7 +349,7 @@ class ModelHost:
         return False
 
     def _save(self, study_id: str, model: Model) -> None:
-        """Store a model. If that fails, restarts take longer: this is logged once until it works again."""
+        """Store a model. If that fails, restarts take longer. The failure is logged once, until storing works again."""
         try:
             self.store.save(study_id, model)
         except IGNORED_AHEAD as error:
@@ -364,10 +364,10 @@ class ModelHost:
         moment = time.monotonic() - self._idle_seconds
         return [study_id for study_id, model in self.store.unsaved() if model.used_at < moment]
 
-    def save_all(self, but: Collection[str] = ()) -> None:
-        """Store every model with unstored changes, except those of the studies ``but``."""
+    def save_all(self, skipped: Collection[str] = ()) -> None:
+        """Store every model with unstored changes, except of the studies in ``skipped``."""
         for study_id, model in self.store.unsaved():
-            if study_id not in but:
+            if study_id not in skipped:
                 self._save(study_id, model)
 
 

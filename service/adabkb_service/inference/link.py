@@ -32,8 +32,8 @@ class Prefetched:
 
     points: list[Proposal]
     rests_on: int
-    """Seq of the last event that affects the model and that the first proposal depends on. If a later event that
-    affects the model is committed, the proposals are outdated."""
+    """Seq of the last event that affects the model before the first proposal. If a later event that affects the model
+    is committed, the proposals are outdated."""
     is_all: bool = False
     """Whether a finite space, or the slice, has no points left besides these."""
     asked: int = 0
@@ -59,18 +59,19 @@ class Prefetched:
         return self.points[:count]
 
     def valid(self, rests_on: int | None, within: Restriction) -> list[Proposal]:
-        """Return the points, however few, if they are not outdated and satisfy this restriction; otherwise none."""
+        """Return the points, even if there are few, if they are not outdated and satisfy this restriction; otherwise an
+        empty list."""
         return self.points if rests_on == self.rests_on and self._serve(within) else []
 
     def is_over(self, within: Restriction) -> bool:
-        """Whether the open plate of this restriction has no point left, whatever else a request fixes. Call this only
-        if ``take`` returned points or an empty list."""
+        """Whether all points with the shared values of this restriction's open plate are issued. Call this only if
+        ``take`` did not return None."""
         return self.is_plate_over and within.is_like(self.within)
 
     def _serve(self, within: Restriction) -> bool:
-        """Whether the points may serve a request with this restriction. Points that were decided for a new plate also
-        serve requests that continue this plate, once its first points are issued. If the plate of the request has no
-        point left, they begin the next plate."""
+        """Whether the points may be issued to a request with this restriction. If they were decided for a new plate,
+        this includes requests for the rest of that plate. If all points of the request's plate are issued, the points
+        begin the next plate."""
         if not self.points:
             return within.is_like(self.within)
         first = self.points[0].fixed
@@ -134,8 +135,8 @@ class ModelLink:
         self._backoff_until = 0.0
 
     def begin(self, study: StudyRow) -> None:
-        """Prepare for work on the study. Drop the state if it belongs to another incarnation of the study. If
-        another server has written events, the next request sends the log again."""
+        """Prepare for work on the study. Drop this state if it belongs to another study with the same id. If another
+        server has written events, the model reads them from the database at the next request."""
         if study.incarnation != self.incarnation:
             self.incarnation = study.incarnation
             self.study_seq = 0
@@ -152,7 +153,8 @@ class ModelLink:
             self._unsent = []
 
     def reset(self) -> None:
-        """Make the next request send the log to the model again, since messages or replies may be lost."""
+        """Make the next ``begin`` act as if another server had written events, since messages or replies may be
+        lost."""
         self.study_seq = 0
         self._waiting_since = None
 
@@ -236,7 +238,7 @@ class ModelLink:
                 self._adopt(reply)
 
     def _forget_requests(self) -> None:
-        """Make the next request send the log again, since the model has not done what it was last asked for."""
+        """Make the next ``advance`` send a message, since the model has not done what the last message asked for."""
         self._requested_seq = 0
         self._unsent = []
         self._requested_points = NO_POINTS

@@ -21,7 +21,8 @@ class Advance:
     study_seq: int
     """Seq of the last event to fold."""
     events: list[EventRow] = field(default_factory=list)
-    """The latest events up to ``study_seq``, if the server has them. The model reads the others from the database."""
+    """The latest events up to ``study_seq`` that the server has. If the model lacks earlier events, it reads them from
+    the database."""
     decide: int = 0
     """Number of points that the model must have decided on, including earlier decisions."""
     within: Restriction = UNRESTRICTED
@@ -59,7 +60,7 @@ class Advanced:
     within: Restriction = UNRESTRICTED
     """The restriction on the points."""
     is_plate_over: bool = False
-    """Whether the open plate of the restriction has no point left, whatever else a request fixes."""
+    """Whether all points with the shared values of the restriction's open plate are issued."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,8 @@ class Postponed:
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """The message needs no other reply: a later message includes it, it was withdrawn, or the model was dropped."""
+    """The message gets no other reply: a later message includes it, its question was withdrawn, or the model was
+    dropped."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A study's model: the engine's state after the events of the log. To fold an event is to update the state with it.
 
-A model is a pure function of the events. Its cells, its dictionary and its learned parameters are stored as of some
-event. From these, ``restore`` rebuilds the model, which then folds the later events.
+A model is a pure function of the events. The database has its cells, dictionary and learned parameters as of some
+event. ``restore`` rebuilds the model from them and the log; the model then folds the later events.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Array = NDArray[np.float64]
 
 MANY = 100
 """If a run has more results than this, as after an import, the model is rebuilt once from all results. Adding them one
-by one would take milliseconds each, since hyperparameters are learned again and again."""
+by one would take milliseconds each, since hyperparameters would be learned many times."""
 
 
 @dataclass
@@ -48,6 +48,7 @@ class Model:
     policy: Policy[Any, Any]
     """The algorithm."""
     incarnation: str
+    """A random id of the study from its creation, which a later study with the same ``id`` does not share."""
     seq: int
     """Seq of the last folded event."""
     rests_on: int
@@ -60,13 +61,13 @@ class Model:
     """Decisions whose points have not been issued. Each assumes the current state, and that the points of the previous
     decisions are issued."""
     within: Restriction = UNRESTRICTED
-    """The restriction on the points decided on."""
+    """The restriction on the points of ``decided`` and further ones."""
     prepared: bool = True
-    """Whether the preparation for the next result is done."""
+    """Whether ``prepare`` has no work left for the current state."""
     unsaved: dict[str, str] = field(default_factory=dict)
     """Cells changed since they were stored."""
     is_new_tree: bool = False
-    """Whether the tree was rebuilt after an edit of the space, so that none of the stored cells belongs to it."""
+    """Whether the tree was rebuilt after an edit of the space, so that the stored cells are not part of it."""
     has_folded: bool = False
     """Whether any event was folded since the model was restored; if not, its statistics equal the stored ones."""
     used_at: float = field(default_factory=time.monotonic)
@@ -74,9 +75,9 @@ class Model:
     fold_seconds: float = 0.0
     """Seconds that it took to fold the latest events."""
     run: Run | None = None
-    """The run of the last result that was folded, as far as the log was known then."""
+    """The run of the last result that was folded, in the part of the log that was known then."""
     in_run: int = 0
-    """The number of results since the last event that ended a run."""
+    """The number of results since the last event for which ``ends_run`` is true."""
     is_behind: bool = False
     """Whether the engine lacks results of the dataset. If so, the model cannot be used before it is rebuilt."""
     measured_seq: int = 0
@@ -94,9 +95,9 @@ class Model:
     older: tuple[Older, ...] = ()
     """Results of older studies, in ``first_space``."""
     kept: KeptAnswers = field(default_factory=KeptAnswers)
-    """Cached answers of the current model. Snapshots share them."""
+    """Cached answers of the current model, shared with its snapshots."""
     first_space: Space | None = None
-    """The space at the study's creation; None for a study without older ones."""
+    """The space at the study's creation; None without older studies."""
 
     @property
     def sign(self) -> float:
@@ -125,8 +126,8 @@ class Model:
         return self.policy.learned(self.state)
 
     def snapshot(self) -> Model:
-        """A copy that later events do not change, so that another thread can answer questions with it. States and
-        definitions are immutable, so only the containers that hold them are copied."""
+        """A copy that later events do not change, so that another thread can answer questions with it. Only containers
+        are copied, since states and definitions are immutable."""
         return replace(self, dataset=self.dataset.copy(), cells=dict(self.cells), decided=list(self.decided))
 
     def fold(self, log: Sequence[EventRow], *, until: float = math.inf) -> None:
@@ -152,9 +153,10 @@ class Model:
         self._catch_up()
 
     def _is_skipped(self, log: Sequence[EventRow], index: int) -> bool:
-        """Whether the engine need not process an event, since the model is rebuilt before any decision: because of a
-        later change, or because the run has more than ``MANY`` results. So a result that the engine cannot process is
-        skipped once it is corrected. The run is kept for later calls, since the log may be long."""
+        """Whether the engine can skip an event, because the model is rebuilt from all results before the next decision.
+        This happens if the event's run ends with an edit or a changed result, or has more than ``MANY`` results. So a
+        result that the engine cannot process does no harm once it is corrected. The run is stored for the next calls,
+        since the log may be long."""
         event = log[index]
         if not (event.brings_result or event.changes_result):
             return False
@@ -168,19 +170,19 @@ class Model:
             self._update(self.policy.rebuild(self.state, self.dataset.record(), self.cells))
 
     def accept(self, log: Iterable[EventRow]) -> None:
-        """Add events to the dataset that the engine's state already includes."""
+        """Add events that the engine's state already includes to the dataset and the counts."""
         self.kept = KeptAnswers()
         for event in log:
             self._count(event)
 
-    def hold(self, within: Restriction) -> None:
-        """Set the restriction on further points. Drop decisions that do not satisfy it."""
+    def restrict(self, within: Restriction) -> None:
+        """Set the restriction on further points, and drop decisions that do not satisfy it."""
         self.within = within
         if self.decided and not are_alike(self.decided[0].proposal.fixed, self._first_values()):
             self.decided.clear()
 
     def decide(self, count: int, *, until: float = math.inf) -> None:
-        """Decide on ``count`` more points, or on fewer if a finite space or slice has no more.
+        """Decide on ``count`` more points, or on fewer if a finite space or slice has fewer left.
 
         Args:
             count: number of points.
@@ -213,7 +215,7 @@ class Model:
         self, state: Any, pending: Array, failed: Array, replaced: Array
     ) -> Iterator[tuple[Values | None, Suggestion[Any]]]:
         """Further suggestions after those decided on, each with the values that were fixed for it. The first point of a
-        plate determines the shared values of the others."""
+        plate determines the shared values of the plate's other points."""
         fixed = self._next_values()
         if self.within.shared and not self.decided and are_alike(fixed, self.within.fixed):  # begins a plate
             first = next(self._suggestions_with(fixed, state, pending, failed, replaced), None)
@@ -233,15 +235,15 @@ class Model:
         return self.policy.suggestions_within(state, self._slice(fixed), pending, failed, replaced)
 
     def _first_values(self) -> Values | None:
-        """The fixed values of the first point, including the shared values of the open plate, unless this plate has no
-        point left."""
+        """The fixed values of the first point: those of the request and, unless all their points on the open plate are
+        issued, the plate's shared values."""
         within = self.within
         if within.plate is None:
             return within.fixed
         return within.fixed if self._has_issued_all(within.continued) else within.continued
 
     def is_plate_over(self) -> bool:
-        """Whether the open plate has no point left beyond those issued, whatever else a request fixes."""
+        """Whether all points with the shared values of the open plate are issued."""
         plate = self.within.plate
         return plate is not None and self._has_issued_all(self.within.continued) and self._has_issued_all(plate)
 
@@ -287,8 +289,8 @@ class Model:
 
     def prepare(self) -> None:
         """Do the part of the work for the next result that does not depend on this result, for the current state and
-        the states after the decisions. Learning takes one call and the rest another, so that other studies wait
-        less."""
+        the states after the decisions. If hyperparameters are due to be learned, this call only learns them, and the
+        next one does the rest, so that other studies wait less."""
         learns, self.prepared = self.policy.learns_next(self.state), True  # if it fails, it is not tried again
         self.state = self.policy.prepare(self.state)
         self.decided = [
@@ -303,7 +305,7 @@ class Model:
         return not self.prepared and self.policy.learns_next(self.state)
 
     def has_decided_on_all(self) -> bool:
-        """Whether a finite space or slice has no points left beyond those issued and decided on."""
+        """Whether all points of the space or slice are issued or decided on."""
         state = self.decided[-1].state if self.decided else self.state
         points = [decision.point for decision in self.decided]
         issued, failed = self.dataset.issued_positions(), self.dataset.failed_points()
@@ -316,10 +318,7 @@ class Model:
         return Slice(self.dataset.space, fixed)
 
     def stats(self) -> ModelStats:
-        """Statistics of the state, in the objective's units and sign; None instead of numbers that are not finite.
-
-        ``rests_on`` is the seq of the last event that affects them.
-        """
+        """Statistics of the state, in the objective's units and sign; None instead of numbers that are not finite."""
         report = self.policy.report(self.state)
         issued, failed = self.dataset.issued_positions(), self.dataset.failed_points()
         stats: ModelStats = {
@@ -347,9 +346,9 @@ class Model:
         return stats
 
     def _outliers(self) -> list[int]:
-        """The numbers of the results that the others contradict, computed once for the current results. With many
-        results, the latest ones are not judged yet: a judgment takes long, and every reply of the model has these
-        numbers. Empty with several objectives, since there is no best result."""
+        """The numbers of the results that other results contradict, computed once for the current results. With many
+        results, the latest ones may be missing: their computation takes long, and every reply of the model contains
+        this list. Empty with several objectives."""
         if self.dataset.objective is not None:
             return []
         if self.outliers is None or self.outliers[0] != self.rests_on:
@@ -360,7 +359,7 @@ class Model:
         judged = self.policy.judged(self.state)
         if judged is None:
             return []
-        numbers = np.array(self.dataset.numbers())[judged.rows]
+        numbers = np.array(self.dataset.keys_with_value())[judged.rows]
         kept = numbers > 0  # without the estimates of stopped trials
         values = self.state.record.values[judged.rows[kept]].tolist()
         places = outliers(values, judged.tails[kept].tolist(), judged.doubted[kept].tolist())
@@ -411,7 +410,7 @@ class Model:
                 self._update(self.policy.edited(self.state, space, self.config(), record))
 
     def _rebuild(self, event: EventRow) -> None:
-        """Apply an event that changes more of the record than adding one result: rebuild the state from the record."""
+        """Apply an event that does more than add one result with a value: rebuild the state from all results."""
         self.dataset.apply(event)
         self._update(self.policy.rebuild(self.state, self.dataset.record(), self.cells))
 
@@ -420,8 +419,8 @@ class Model:
         self._change_cells(update.cells)
 
     def _adopt(self, event: SuggestedRow) -> None:
-        """Apply the decision that led to a new trial. If it was not made in advance, make it again."""
-        self.hold(Restriction(event.payload["fixed"]))
+        """Apply the decision behind a trial of the log. If ``decided`` does not have it, make it again."""
+        self.restrict(Restriction(event.payload["fixed"]))
         if not self.decided:
             self.decide(1)
         decided, self.decided = self.decided, []

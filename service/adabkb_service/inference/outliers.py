@@ -1,11 +1,11 @@
-"""Results that the others contradict, by leave-one-out predictions."""
+"""Find results that other results contradict, by leave-one-out predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 MIN_RESULTS = 8
-"""The minimum number of results for outliers."""
+"""With fewer results than this, there are no outliers."""
 IMPROBABLE, IMPROBABLE_AND_GROSS = 0.01, 0.1
 """A result is an outlier if the probability of such an extreme value, times the number of results, is below the first
 number. The second number applies to a result that is farther from all others than their range, such as one with a
@@ -13,13 +13,13 @@ misplaced decimal point."""
 
 
 def outliers(values: Sequence[float], tails: Sequence[float], doubted: Sequence[bool]) -> list[int]:
-    """Return the indices of the results that the others contradict: those that the model doubts, and the least probable
-    one if it is an outlier.
+    """Return the indices of the results that other results contradict: those that the model doubts, and the least
+    probable result if it is an outlier.
 
     Args:
         values: the results.
-        tails: the predicted probability of a value at least as extreme as each.
-        doubted: whether the model doubts each.
+        tails: for each result, the predicted probability of a value at least as extreme.
+        doubted: for each result, whether the model doubts it, that is, gives it less weight.
     """
     if len(values) < MIN_RESULTS:
         return []

@@ -42,8 +42,8 @@ SLOW_SECONDS = 5.0
 """If loading takes longer than this, a warning is logged."""
 WATCH_SECONDS = 1.0
 SAVING_SHARE = 0.4
-"""The share of the stop timeout in which a process must store its models. Before that, it waits up to half of this time
-for each of its two threads (``worker.LANES``) to end its step, so that it uses at most twice this share."""
+"""The share of the stop timeout in which a process must store its models. Before that, the process waits up to half of
+this time for each of its two threads (``worker.LANES``) to end its step. So it uses at most twice this share."""
 SILENT_SECONDS = 150.0
 """A process that has unanswered messages and has sent no reply for this long counts as hung. It is killed and
 replaced."""
@@ -155,7 +155,8 @@ class WorkerPool:
             each.close()
 
     def _is_silent(self, since: float) -> bool:
-        """Whether a process counts as hung. ``since`` is when it last sent a reply, by ``time.monotonic``."""
+        """Whether a process counts as hung. ``since`` is when it last sent a reply or had no unanswered messages, by
+        ``time.monotonic``."""
         return time.monotonic() - since > self.silent_seconds
 
     @property
@@ -177,8 +178,8 @@ class WorkerPool:
 
 
 class _WorkerProcess:
-    """A process and its replacements. One thread sends and another receives, so that callers do not wait for the
-    process."""
+    """A model process, and the processes that replace it. One thread sends and another receives, so that callers do not
+    wait for the process."""
 
     def __init__(
         self,

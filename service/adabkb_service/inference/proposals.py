@@ -1,4 +1,4 @@
-"""New points for a study: chosen by the engine, or quasi-random if the engine does not reply in time."""
+"""New points for a study: chosen by the engine, or quasi-random if the engine has failed or does not reply in time."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from adabkb_service.storage.rows import StudyRow
 Array = NDArray[np.float64]
 
 ATTEMPTS = 50
-"""The maximum number of draws for a fallback point that is not known yet."""
+"""The maximum number of draws of a fallback point until one is new."""
 MAX_TRIALS = 1 << 32
 """More than the number of trials of any study. Attempt k for trial n uses the random stream n + k * MAX_TRIALS."""
 MAX_COMPARED = 10_000
-"""The maximum number of trials, and that of results, with which a fallback point is compared."""
+"""A fallback point is compared with at most this many trials, and with at most this many results."""
 
 
 class Expected(NamedTuple):
@@ -44,8 +44,7 @@ class Expected(NamedTuple):
     feasible_probability: float | None = None
     """Probability that the point satisfies all outcome constraints; None if there are none."""
     finish_probability: float | None = None
-    """Probability that a trial at the point finishes instead of failing; None if this is not learned. Only answers to
-    questions have it; events do not."""
+    """Probability that a trial at the point finishes instead of failing; None if this is not learned, and in events."""
     is_of_first: bool = False
     """Whether mean, std and bounds are those of the first of several objectives, which is also among ``metrics``."""
 
@@ -56,7 +55,7 @@ class Expected(NamedTuple):
         return all(map(math.isfinite, self[:4])) and all(metric.is_finite for metric in metrics.values())
 
     def as_json(self) -> StoredPrediction:
-        """The form stored in an event."""
+        """The JSON form, as in events and responses."""
         found: StoredPrediction = {}
         if not self.is_of_first:
             found = {"mean": self.mean, "std": self.std, "lcb": self.lcb, "ucb": self.ucb}
@@ -149,7 +148,7 @@ class Recommended:
     mean: float
     std: float
     expected: Expected | None
-    """The prediction at the point, of which the interval and the metrics are used; None if it is not finite."""
+    """The prediction at the point, for its interval and metrics; None if it is not finite."""
     changes: list[Changed] | None = None
     """Differences from the baseline; None without a baseline."""
 
@@ -175,8 +174,8 @@ def fallbacks(
     """Quasi-random points for the next trials. Each is determined by the study's seed and the trial's number, so a
     repeated call draws the same points.
 
-    In a finite space, known points are avoided where possible. If there are too few new points, known ones are
-    repeated. With fixed parameters and no declared noise, fewer points are returned instead.
+    In a finite space, known points (those of trials and results) are avoided where possible. If there are too few new
+    points, known ones are repeated. With fixed parameters and no declared noise, fewer points are returned instead.
 
     Args:
         connection: a connection to the database.

@@ -1,4 +1,4 @@
-"""The questions that a model answers. Each function gets a model that has processed its log, and the arguments of
+"""The questions that a model answers. Each function gets a model that has folded its log, and the arguments of
 ``Ask``."""
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ class Judged:
     tail: float
     """Predicted probability of a result at least as far from the mean."""
     doubted: bool
-    """Whether the result has less weight because the others contradict it."""
+    """Whether the model gives the result less weight because other results contradict it."""
     noise: float
-    """Standard deviation of the noise of a result there that is not doubted; 0 if the results are not known to be
-    noisy."""
+    """Standard deviation of the noise at this point of results that are not doubted; 0 if the results are not known to
+    be noisy."""
     outlier: bool = False
-    """Whether the others contradict it: see ``outliers``."""
+    """Whether ``outliers`` includes the result."""
 
 
 @dataclass(frozen=True)
@@ -232,13 +232,13 @@ def front(model: Model, fixed: Point, feasible: float) -> FrontFound:
     dataset = model.dataset
     found = model.policy.front(model.state, feasible, Slice(dataset.space, fixed))
     objectives = [each for each in (dataset.objective, *dataset.metrics) if each is not None and each.goal]
-    counting = dataset.numbers()
+    keys = dataset.keys_with_value()
     signed = zip(objectives, found.reference.tolist(), strict=True)
     predictions = model.predict(found.points) if len(found.points) else []
     return FrontFound(
         reference={each.name: each.sign * value + 0.0 for each, value in signed},  # -0.0 becomes 0.0
-        growth=list(zip(counting, found.growth.tolist(), strict=True)),
-        results=[counting[row] for row in found.rows],
+        growth=list(zip(keys, found.growth.tolist(), strict=True)),
+        results=[keys[row] for row in found.rows],
         points=[
             ({**dataset.parameters_at(point), **fixed}, prediction, probability)
             for point, prediction, probability in zip(
@@ -251,7 +251,7 @@ def front(model: Model, fixed: Point, feasible: float) -> FrontFound:
 def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | Literal["too_few_results", "constant"]]:
     """The number of results; and the sensitivity of the posterior mean of a metric (of the objective if None) to each
     parameter, or the reason why it is unknown."""
-    results = len(model.dataset.numbers(metric))
+    results = len(model.dataset.keys_with_value(metric))
     if results < max(MIN_RESULTS, model.policy.fewest_results(model.state) or 0):
         return results, "too_few_results"
     whole, mean = Slice(model.dataset.space, {}), partial(model.policy.mean, model.of(metric)[0])
@@ -262,18 +262,18 @@ def validation(model: Model, metric: str | None) -> Validated:
     """Leave-one-out predictions of the results of a metric (of the objective if None). Estimates of stopped trials are
     left out."""
     state, sign = model.of(metric)
-    counting, found = model.dataset.numbers(metric), model.policy.left_out(state)
+    keys, found = model.dataset.keys_with_value(metric), model.policy.left_out(state)
     if found is None:
-        return Validated(len(counting), None)
+        return Validated(len(keys), None)
     values = sign * state.record.values[found.rows]
     predicted, tails = in_units(found.predicted, sign), found.tails.tolist()
     noises, doubted = _noises(model, found, metric).tolist(), found.doubted.tolist()
     rows = zip(found.rows, values.tolist(), predicted, tails, doubted, noises, strict=True)
-    judged = [Judged(counting[row], *rest) for row, *rest in rows if counting[row] > 0]
+    judged = [Judged(keys[row], *rest) for row, *rest in rows if keys[row] > 0]
     columns = [[getattr(each, name) for each in judged] for name in ("value", "tail", "doubted")]
     for place in outliers(*columns):
         judged[place] = replace(judged[place], outlier=True)
-    return Validated(len(counting), judged)
+    return Validated(len(keys), judged)
 
 
 def _noises(model: Model, found: LeftOut, metric: str | None) -> NDArray[np.float64]:
@@ -288,7 +288,7 @@ def _noises(model: Model, found: LeftOut, metric: str | None) -> NDArray[np.floa
 
 
 def assessment(model: Model, best: Point | None) -> Assessed:
-    """Facts about a model for a study's assessment, beyond those that other questions provide.
+    """Facts about a model for a study's assessment, in addition to the answers to other questions.
 
     Args:
         model: the model of the study.
@@ -331,8 +331,8 @@ def _spread(values: NDArray[np.float64]) -> Spread:
 
 
 def _usual_decimals(values: list[float]) -> int:
-    """The largest number of decimals that more than a tenth of the results have at least. If there are three or more
-    results, a single one with more decimals does not count: its decimal point may be misplaced."""
+    """The largest number of decimals such that more than a tenth of the results have this many or more. If there are
+    three or more results, at least two must have them, since one result may have a misplaced decimal point."""
     ranked = sorted(map(decimals, values), reverse=True)
     return ranked[max(1, len(ranked) // 10) if len(ranked) > RARE else 0]
 
@@ -362,15 +362,16 @@ def _noise_at(model: Model, judged: LeftOut | None, point: NDArray[np.float64]) 
 
 
 def _at(model: Model, judged: LeftOut, point: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which of the judged results were evaluated at a point."""
+    """A mask of ``judged.rows``: which results were evaluated at a point."""
     found: NDArray[np.bool_] = (model.state.record.positions[judged.rows] == point).all(axis=1)
     return found
 
 
 def _undoubted(model: Model, judged: LeftOut, point: NDArray[np.float64]) -> int | None:
-    """The row of a result whose noise stands for that of a repetition at the point of a doubted result. Of the results
-    at points without a doubted one, it is the nearest in value to the posterior mean at the point. A doubted result has
-    additional noise, with which the model explains it; a repetition does not. None if there is no such result."""
+    """The row of a result whose noise is assumed for one more result at ``point``, where a result is doubted. The noise
+    at ``point`` itself is not used, since it includes noise by which the model explains the doubted result. Of the
+    results at points without a doubted one, the row is that of the result whose value is nearest to the posterior mean
+    at ``point``; None if there are none."""
     record = model.state.record
     doubted = np.unique(record.ordinals[judged.rows[judged.doubted]])
     rows = judged.rows[~np.isin(record.ordinals[judged.rows], doubted)]
@@ -443,8 +444,8 @@ def partition(
 
 def past_partition(model: Model, results: int, limit: int, metric: str | None) -> list[CellBelief]:
     """The first ``limit`` cells of the current tree, each with its posterior and its status after the first ``results``
-    results. As after a correction, everything is learned again, from these results alone. Cells that were cut later
-    keep the status expanded."""
+    results. As after a correction, the model is rebuilt, here from these results alone. Cells that were expanded later
+    keep the status ``expanded``."""
     past = model.snapshot()
     past.dataset.results = {key: past.dataset.results[key] for key in takewhile(results.__ge__, past.dataset.results)}
     update = past.policy.rebuild(past.state, past.dataset.record(), past.cells)

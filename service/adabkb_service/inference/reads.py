@@ -27,8 +27,8 @@ class Read:
     """A snapshot of the study's model."""
 
     def has_answer_of(self, other: Read) -> bool:
-        """Whether the answer to ``other`` also answers this question: it is the same question, to a model that has
-        folded all events that this one needs."""
+        """Whether the answer to ``other`` also answers this question: both ask the same about the same study, and the
+        model of ``other`` has folded all events that this question needs."""
         mine, its = self.message, other.message
         return (
             (mine.study_id, mine.incarnation, mine.question) == (its.study_id, its.incarnation, its.question)
@@ -74,7 +74,8 @@ class Reads:
         self._is_over = False
 
     def takes(self, message: Ask) -> bool:
-        """Whether a question belongs in this queue: its answer is expected to take long, and stores nothing."""
+        """Whether a question belongs in this queue: its answer is expected to take long. The question ``stored`` does
+        not, since it stores the model."""
         return message.question != "stored" and self._is_long(message.study_id, message.question)
 
     def put(self, read: Read) -> None:
@@ -90,7 +91,7 @@ class Reads:
             return None if self._is_over else self._waiting.popleft()
 
     def withdraw(self, study_id: str, number: int) -> list[int]:
-        """Remove a withdrawn question from the queue. Return the numbers of its messages; none if it was not queued."""
+        """Remove a withdrawn question from the queue. Return the numbers of its messages: none if it was not queued."""
         with self._changed:
             gone = [
                 each for each in self._waiting if (each.message.study_id, each.message.number) == (study_id, number)
@@ -99,7 +100,7 @@ class Reads:
                 self._waiting.remove(each)
             return [each.number for each in gone]
 
-    def same(self, read: Read) -> list[int]:
+    def take_same(self, read: Read) -> list[int]:
         """Remove the queued questions that the answer to ``read`` also answers. Return the numbers of their
         messages."""
         with self._changed:

@@ -20,8 +20,8 @@ class Restriction:
     shared: tuple[str, ...] = ()
     """Parameters whose values are equal on a plate; the first point of a plate determines them."""
     plate: Values | None = None
-    """The shared values of the plate that the points continue. None if they begin a plate, and in a study without
-    plates."""
+    """The shared values of the open plate, to which the points belong. None if the points begin a plate, and in a study
+    without plates."""
 
     def is_like(self, other: Restriction) -> bool:
         """Whether another restriction is the same. Values are compared as JSON."""
@@ -29,7 +29,7 @@ class Restriction:
 
     @property
     def continued(self) -> Values | None:
-        """The fixed values of the next point: the request's, with those of the plate if one is continued."""
+        """The fixed values of the next point: those of the request and the shared values of the open plate, if any."""
         return self.fixed if self.plate is None else _joined(self.fixed, self.plate)
 
     def after(self, first: Mapping[str, Any]) -> Values | None:

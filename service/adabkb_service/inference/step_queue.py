@@ -52,11 +52,11 @@ STRETCH = 30.0
 """If a step is expected to be 1 s shorter than another, it goes first even if it arrived up to this many seconds
 later."""
 QUESTION_SECONDS = 1.0
-"""A question goes after another step, even if this step arrives up to this many seconds later."""
+"""A question goes after steps that fold or learn and arrive up to this many seconds later."""
 
 
 class StepQueue:
-    """Studies that wait for a step. Thread-safe."""
+    """Studies that are queued for a step. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -73,7 +73,7 @@ class StepQueue:
         studies."""
         self._is_over = False
 
-    def wait(self, study_id: str, kind: str) -> None:
+    def put(self, study_id: str, kind: str) -> None:
         """Queue a study for a step of a kind.
 
         A step that learns gets the rank of an ordinary step, since a result waits for it. A long question is only
@@ -96,7 +96,7 @@ class StepQueue:
         instead."""
         with self._changed:
             if study_id in self._places and study_id in self._asked and kind in (FOLDS, LEARNS):
-                self.wait(study_id, kind)
+                self.put(study_id, kind)
 
     def is_long_question(self, study_id: str, kind: str) -> bool:
         """Whether a kind is a question whose answer is expected to take long."""
@@ -125,7 +125,7 @@ class StepQueue:
                     self._asked.discard(place[-1])
                     return self._places.pop(place[-1])[-1]
 
-    def stepped(self, study_id: str, kind: str, seconds: float) -> None:
+    def record_time(self, study_id: str, kind: str, seconds: float) -> None:
         """Update the means with the processor time of a step."""
         with self._changed:
             for whose in (study_id, ""):

@@ -129,7 +129,7 @@ def size_of(model: Model) -> int:
     its dataset and its tables."""
     states = [model.state, *(decision.state for decision in model.decided)]
     arrays = sum(array.nbytes for array in _arrays(states, set()))
-    results = len(model.dataset.results) + len(model.dataset.awaited)
+    results = len(model.dataset.results) + len(model.dataset.without_result)
     tables = sum(pieces.size for pieces in model.tables)
     return arrays + results * BYTES_PER_RESULT + sys.getsizeof(model.cells) + 100 * len(model.cells) + tables
 

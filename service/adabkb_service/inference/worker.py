@@ -41,7 +41,7 @@ NICENESS = {LANES[QUICK]: 0, LANES[SLOW]: 10, READS: 10}
 0 gets."""
 WATCH_SECONDS = 0.5
 SWITCH_SECONDS = 0.001
-"""The time after which a thread must yield the interpreter lock to a waiting thread."""
+"""Seconds after which a thread must yield the interpreter lock to a waiting thread."""
 HANG_SECONDS = 120.0
 """A step, or an answer to a long question, that takes longer than this counts as hung: the process ends itself, and the
 server starts a new one."""
@@ -141,7 +141,7 @@ class Worker:
                 self.steps.hasten(study_id, self.host.kind_of_next(study_id))
             else:
                 self._scheduled.add(study_id)
-                self.steps.wait(study_id, self.host.kind_of_next(study_id))
+                self.steps.put(study_id, self.host.kind_of_next(study_id))
 
     def _steps(self, lane: int) -> Iterator[tuple[str, Callable[[], None]]]:
         while (study_id := self.steps.take(lane)) is not None:
@@ -155,10 +155,10 @@ class Worker:
         before = time.thread_time()
         reply = read.answered()
         seconds = time.thread_time() - before
-        self.steps.stepped(read.message.study_id, read.message.question, seconds)
+        self.steps.record_time(read.message.study_id, read.message.question, seconds)
         with self._guard:
             self._spent[read.message.study_id] += seconds
-        for number in (read.number, *self._reads.same(read)):
+        for number in (read.number, *self._reads.take_same(read)):
             self._send(number, reply)
 
     def step(self, study_id: str) -> None:
@@ -169,11 +169,11 @@ class Worker:
         seconds = time.thread_time() - before
         # The last step finds no work, and a long question is only passed on, so their times are not counted.
         if has_more and not self.steps.is_long_question(study_id, kind):
-            self.steps.stepped(study_id, kind, seconds)
+            self.steps.record_time(study_id, kind, seconds)
         with self._guard:
             self._spent[study_id] += seconds
             if has_more or self.host.has_messages(study_id):
-                self.steps.wait(study_id, self.host.kind_of_next(study_id))
+                self.steps.put(study_id, self.host.kind_of_next(study_id))
             else:
                 self._scheduled.discard(study_id)
 
@@ -183,13 +183,13 @@ class Worker:
             time.sleep(WATCH_SECONDS)
             for study_id in self.host.idle():
                 self._schedule(study_id)
-            self.tell_spent()
+            self.report_spent()
             for lane in (*self._lanes, self._answering):
                 started = lane.started
                 if started is not None and time.monotonic() - started > HANG_SECONDS:
                     os._exit(1)
 
-    def tell_spent(self) -> None:
+    def report_spent(self) -> None:
         """Report to the server the processor time of each study since the last report."""
         with self._guard:
             spent, self._spent = dict(self._spent), defaultdict(float)

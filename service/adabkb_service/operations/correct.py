@@ -46,8 +46,8 @@ def correct(
     Raises:
         StudyNotFound, ObservationNotFound: the study or the observation does not exist.
         PreconditionFailed: the study has another revision, or a field has another value than in ``was``.
-        Invalid: the study does not have such a metric, a number is far beyond its natural bounds, or the attributes
-            are too many, too large, or those of a trial.
+        Invalid: the study does not have such a metric, a number is far beyond its natural bounds, or there are
+            attributes that are too many, too large, or for a result that belongs to a trial.
     """
     affects_model = bool(changes.keys() - {"attributes"})
     perform = partial(_correct, seq, changes, reason, was, revisions)
@@ -88,7 +88,7 @@ def annotate_result(draft: Draft, was: ObservationRow, changes: dict[str, Any]) 
     """Record changes of the attributes of a result without a trial.
 
     Raises:
-        Invalid: the attributes are too many or too large, or the result is that of a trial.
+        Invalid: the attributes are too many or too large, or the result belongs to a trial.
     """
     error = attributes.error_in(attributes.merged(was.attributes, changes))
     if was.trial is not None:

@@ -64,8 +64,8 @@ def add(
 
     Raises:
         StudyNotFound, TrialNotFound, ObservationNotFound: the study, the trial or the result does not exist.
-        Invalid: the name is invalid, the result is that of a trial, or the file is empty, too large, or exceeds the
-            limit of files per trial or result.
+        Invalid: the name is invalid, the result belongs to a trial, the file is empty or too large, the trial or result
+            has too many files, or the files of the study would be too large together.
         QuotaExceeded: the user's storage quota is used up.
         Contention: the study changed during every attempt.
     """
@@ -165,7 +165,10 @@ def _check(name: str, content: bytes, limits: Limits) -> None:
         for character in name
     )
     if not 0 < len(name) <= MAX_NAME_LENGTH or has_invalid_character or name.strip(" .") == "":
-        detail = f"must be a file name such as spectrum.csv: up to {MAX_NAME_LENGTH} characters, without a folder"
+        detail = (
+            f"must be a file name such as spectrum.csv: up to {MAX_NAME_LENGTH} characters, without slashes, "
+            "backslashes or invisible characters"
+        )
         raise Invalid([FieldError("?name", detail, "invalid_name")])
     if not content:
         raise Invalid([FieldError("", "is empty; send the content of the file", "empty_file")])
@@ -181,9 +184,9 @@ def _check_room(count: int, size: int, limits: Limits) -> None:
     if size > limits.study:
         detail = (
             f"would bring the files of this study to {size:,} bytes; the limit is {limits.study:,} (the server's "
-            f"setting files_limit). Delete some files first"
+            "setting files_limit). Delete some files first"
         )
-        raise Invalid([FieldError("", detail, "too_many_files")])
+        raise Invalid([FieldError("", detail, "files_too_large")])
 
 
 def _view(row: FileRow) -> File:

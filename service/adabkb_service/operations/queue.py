@@ -68,7 +68,7 @@ def _repeat(body: RepeatBody, draft: Draft, _: Points) -> Outcome[Repeated]:
 
 
 def _point_of(draft: Draft, number: int) -> dict[str, Any]:
-    """Return the point that repeats a trial: that of its first result or, without a result, the suggested one."""
+    """Return the point that repeats a trial: the point of its first result or, without one, the suggested point."""
     trial = draft.trial(number)
     results = draft.observations_of(number)
     return repeated_point(draft.space, trial.parameters, results[0].parameters) if results else trial.parameters

@@ -65,7 +65,7 @@ def get_study(
 @needs("own")
 def get_sharing(request: Request, study_id: StudyId, service: ServiceDep) -> Response:
     """The owner of a study and the rights of other users."""
-    links, _ = tokens.page(service, None, MAX_LINKS, link=study_id)
+    links, _ = tokens.page(service, None, MAX_LINKS, link_study_id=study_id)
     access, study = sharing.access(service, study_id), service.do(manage.get(study_id)).view
     now = service.clock()
     working = {each.id for each in links if not each.revoked_at and (each.expires_at is None or each.expires_at > now)}

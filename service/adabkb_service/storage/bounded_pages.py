@@ -21,7 +21,7 @@ class BoundedPage(Generic[Row]):
 
     rows: list[Row]
     is_last: bool
-    """Whether the list certainly ends with these rows; False if more rows may follow."""
+    """True if the list ends with these rows; False if more rows may follow."""
 
 
 def read(
@@ -38,9 +38,9 @@ def read(
 
     Args:
         connection: the connection to the database.
-        query: all columns of a table, without order or limit.
+        query: selects all columns of a table, without order or limit.
         row: builds a row from the values of its columns.
-        order: columns by which the rows are ordered, together unique.
+        order: columns by which the rows are ordered. No two rows may have the same values in all of them.
         large: columns with user data of unlimited size.
         limit: the maximum number of rows.
         most_bytes: the maximum size of the large columns in all rows together. The first row may exceed it.

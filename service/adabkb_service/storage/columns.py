@@ -1,6 +1,6 @@
 """Types of JSON columns: summaries from which a study or a trial is shown without reading its log, and predictions."""
 
-# Without ``from __future__ import annotations``, with which ``__required_keys__`` would be wrong.
+# Do not add ``from __future__ import annotations``: ``__required_keys__`` would be wrong.
 
 from typing import Any, Literal, NotRequired
 
@@ -11,7 +11,7 @@ Phase = Literal["start", "search", "polish", "explore", "restart", "repeat", "sa
 
 
 class Curve(TypedDict):
-    """Summary of an attempt's reports, with the fields of ``engine.early_stopping.Curve``."""
+    """Summary of an attempt's reports. The fields are those of ``engine.early_stopping.Curve``."""
 
     reports: int
     step: int
@@ -41,7 +41,7 @@ class StoredPrediction(TypedDict, total=False):
     feasible_probability: float
     """Absent without outcome constraints."""
     finish_probability: float
-    """Only in answers to questions; events and trials do not have it."""
+    """Only in predictions that a client requests, not in those of events and trials."""
 
 
 class BestResult(TypedDict):
@@ -65,7 +65,8 @@ class LastPlate(TypedDict):
     trials: int
     """The number of its trials that are not withdrawn."""
     shared: dict[str, Any] | None
-    """Name -> value that all its trials share; None if the plate is closed, so that the next trial begins another."""
+    """Name -> value that all its trials share; None if the plate is closed, so that the next trial begins a new
+    plate."""
     begun: NotRequired[int]
     """The number of plates with at least one trial; absent while there is none."""
     named: NotRequired[int]
@@ -74,8 +75,8 @@ class LastPlate(TypedDict):
 
 class ModelStats(TypedDict):
     """The column ``studies.model``: statistics of the model, in the units and sign of the objective. The fields are
-    those of ``engine.answers.Report``, without ``best_lcb``, and a few more. None stands for numbers that are not
-    finite, and 0 for such an effective dimension."""
+    those of ``engine.answers.Report``, without ``best_lcb``, and a few more. Numbers that are not finite are None;
+    such an effective dimension is 0."""
 
     gap: float | None
     beta: float | None
@@ -93,7 +94,7 @@ class ModelStats(TypedDict):
     results_since_gain: NotRequired[int]
     """Only with several objectives: the number of results since the hypervolume last increased."""
     outliers: NotRequired[list[int]]
-    """The numbers of the results that the others contradict; absent if there are none."""
+    """The numbers of the results that other results contradict; absent if there are none."""
     rests_on: int
     """The seq of the last event that affects these statistics."""
     stopped: bool

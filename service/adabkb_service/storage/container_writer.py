@@ -1,4 +1,5 @@
-"""Write the content of a container (see ``containers``) in short transactions. The last one puts it into use."""
+"""Write the content of a container (see ``containers``) in short transactions. The last transaction puts the container
+into use."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class ContainerWriter:
     """Writes rows to a new container. If all rows fit into one transaction, only one is used."""
 
     def __init__(self, database: Database, container: str, clock: Callable[[], datetime], pace: Pace) -> None:
-        """Start without writing."""
+        """Write nothing yet."""
         self._database = database
         self._container = container
         self._clock = clock
@@ -58,7 +59,7 @@ class ContainerWriter:
 
     @contextmanager
     def last_transaction(self) -> Iterator[Connection]:
-        """The last transaction. Within the block, the caller inserts the row that refers to the container.
+        """Begin the last transaction. Within the block, the caller inserts the row that refers to the container.
 
         Raises:
             Contention: the container's id exists, or another server has removed the written rows.

@@ -1,8 +1,8 @@
 """Queries of ``containers``. The rows of a study, or the content of a deleted study, belong to a container.
 
 A container is in use while a row of ``studies`` or ``trash`` refers to it. Otherwise a writer is writing or removing
-its content, and nobody can read it. The writer holds the container, and must extend the hold in every transaction. If
-the writer dies, the hold expires, and any server may remove the content.
+its content, which no query reads. The writer holds the container, and must extend the hold in every transaction. If
+the writer ends early, the hold expires, and any server may remove the content.
 """
 
 from __future__ import annotations

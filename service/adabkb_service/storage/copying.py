@@ -15,7 +15,7 @@ COPIED = [table for table in metadata.sorted_tables if table is not servers]
 NUMBERED = (cells, trash, audit)
 """Tables whose ids the database assigns."""
 NEVER_REUSED = (trash, audit)
-"""Those of them whose ids users see, so that the id of a deleted row is never used again."""
+"""Tables of ``NUMBERED`` whose ids users see. The id of a deleted row of these tables is never used again."""
 ROWS = 1000
 """The number of rows that are read and written at a time."""
 
@@ -80,7 +80,7 @@ def _last(connection: Connection, table: Table) -> int:
 
 
 def _continue_numbering(connection: Connection, table: Table, last: int) -> None:
-    """Let the next id that the database assigns be larger than ``last``."""
+    """Make the database assign ids larger than ``last``."""
     if connection.dialect.name != "sqlite":
         connection.execute(select(func.setval(func.pg_get_serial_sequence(table.name, "id"), last)))
         return

@@ -84,7 +84,7 @@ class Database:
         self._file = SqliteFile(self.url.database or "") if self.is_sqlite else None
         self.engine = _engine(self.url, lock_seconds, statement_seconds, connections, idle_seconds, self._file)
         self.last_error: str | None = None
-        """Why the database was last unavailable; None after a successful writing transaction."""
+        """Why the database was unavailable since the last successful writing transaction; None if it was not."""
         self.is_full = False
         """Whether the disk of PostgreSQL was full, and ``migration.check_writing`` has not succeeded since. Other
         writes may succeed on a full disk, in free space of existing tables."""

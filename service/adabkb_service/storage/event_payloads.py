@@ -5,7 +5,7 @@ differ, since only its replay checks it: see ``study.replay_state``. A field tha
 the cases that its description names. All values are JSON.
 """
 
-# Without ``from __future__ import annotations``, with which ``__required_keys__`` would be wrong.
+# Do not add ``from __future__ import annotations``: ``__required_keys__`` would be wrong.
 
 import json
 from typing import Any, Literal, NotRequired
@@ -24,11 +24,11 @@ class OfUser(TypedDict):
     """An event that a request of a user records."""
 
     user: NotRequired[str]
-    """The name of the user; absent without tokens, and if the server records the event by itself."""
+    """The name of the user; absent if the server requires no tokens, or recorded the event without a request."""
 
 
 class Created(OfUser):
-    """``created``: the study was created. This is the first event of each log, and no other one is of this kind."""
+    """``created``: the study was created. It is the first event of each log, and occurs once."""
 
     definition: Definition
     """As requested, with the tables of catalogues."""
@@ -50,9 +50,10 @@ class Suggested(TypedDict):
 
     parameters: Parameters
     cell: Cell | None
-    """The cell whose centroid is the point; None without a tree."""
+    """The cell whose centroid is the point; None without a tree, and for a fallback point."""
     origin: Literal["policy", "fallback"]
-    """``fallback``: the point is quasi-random, because the model did not answer in time."""
+    """``policy``: the model chose the point. ``fallback``: the point is quasi-random, because the model had failed or
+    had no point in time."""
     worker: str | None
     capped: bool
     """Whether the refinement of cells ended at a limit on steps or cells."""
@@ -60,19 +61,19 @@ class Suggested(TypedDict):
     expected: StoredPrediction | None
     """The model's prediction at the point; None if it makes none."""
     fixed: Parameters | None
-    """The values that the request fixed, those of the context and the shared ones of the plate; None if there are
-    none."""
+    """The values that were given when the point was chosen: those that the request fixes, those of the context, and the
+    shared values of the plate; None if there are none."""
     trust: NotRequired[dict[str, float]]
-    """Older study -> its weight in the model, from 0 to 1; absent without older studies."""
+    """Older study -> its weight in the model, from 0 to 1; absent without older studies, and for a fallback point."""
     gap: NotRequired[float]
-    """The gap when the point was chosen; absent if it was unknown."""
+    """The gap when the point was chosen; absent if it was unknown, and for a fallback point."""
     plate: NotRequired[int]
     """The number of the trial's plate; absent in a study without plates."""
 
 
 class Queued(OfUser):
-    """``queued``: a user added a trial, which waits to be issued. Or a user reported a failure without a trial: then
-    the event ``failed`` of the same trial follows."""
+    """``queued``: a user added a trial that waits to be issued. If a user reports a failure without a trial, the server
+    adds a trial with this event, and the event ``failed`` of this trial follows."""
 
     parameters: Parameters
     plate: NotRequired[int]
@@ -101,7 +102,7 @@ class Expired(TypedDict):
 
 
 class Released(OfUser):
-    """``released``: a user or a worker returned a trial without a result, so it waits to be issued again."""
+    """``released``: a user or a worker returned a trial without a result. The trial then waits to be issued again."""
 
     attempt: int
     worker: str | None
@@ -113,7 +114,7 @@ class Numbers(TypedDict, total=False):
     """The numbers of a result."""
 
     value: float
-    """Absent with several objectives, and while it is missing."""
+    """Absent with several objectives, and in a result that was reported without its value."""
     std_error: float | None
     """The standard error of the value, None if unknown; absent if ``value`` is."""
     metrics: dict[str, float]
@@ -133,8 +134,8 @@ class Result(Numbers):
 
 
 class Observed(Result, OfUser):
-    """``observed``: a result arrived: that of a trial, another one of a completed trial, or one without a trial. Or the
-    last report of a trial that was stopped became its result."""
+    """``observed``: a result was stored. It is the first or a further result of a trial, a result without a trial, or
+    the last report of a stopped trial."""
 
     attempt: int | None
     """The attempt that measured it; None without a trial."""
@@ -144,10 +145,10 @@ class Observed(Result, OfUser):
 
 class Changed(Result, OfUser):
     """``corrected``: a user changed numbers of a result, excluded it or included it again. ``measured``: a user added
-    numbers that the result lacked, and changed no other. The numbers of the event are those after the change."""
+    numbers that the result lacked, and changed nothing else. The event has the numbers after the change."""
 
     excluded: bool
-    """Whether the result does not count after the change."""
+    """Whether the result is excluded after the change."""
     was: "FormerResult"
     """The former values of the fields that the change replaced."""
     reason: str | None
@@ -176,21 +177,21 @@ class Failed(OfUser):
 
 
 class Withdrawn(OfUser):
-    """``withdrawn``: a user ended a trial without a result or undid the import of a failure, or the server found a
-    waiting trial outside of the edited space."""
+    """``withdrawn``: a user ended a trial without a result, or undid the import of a failure that was reported without
+    a trial; or the server withdrew a waiting trial outside of the edited space."""
 
     attempt: int | None
-    """The attempt at that time, 0 if the trial was never leased; None if the server withdrew it."""
+    """The number of the trial's last attempt, 0 if it was never leased; None if the server withdrew it."""
     reason: str | None
     """The text of the request, or ``study.edited_space.OUTSIDE`` if the server withdrew the trial."""
 
 
 class Retried(OfUser):
-    """``retried``: a user queued a failed or withdrawn trial again. Undoing the import of a failure also records this,
-    before ``withdrawn``."""
+    """``retried``: a user queued a failed or withdrawn trial again. If a user undoes the import of a failure that was
+    reported without a trial, this event precedes ``withdrawn``."""
 
     attempt: int
-    """The attempt before."""
+    """The number of the trial's last attempt; 0 if it was never leased."""
     reason: str | None
     """The text of the request."""
 
@@ -215,13 +216,13 @@ class Stopped(TypedDict):
     parameters: Parameters
     """The point, with the values that were measured at the last report."""
     reason: str
-    """Name of the rule that stopped the trial."""
+    """The name of the rule that stopped the trial."""
     estimate: Estimate | None
     """The expected final value; None if the rule makes no estimate."""
     seconds: NotRequired[float]
     """The duration of the evaluation; absent if unknown."""
     metric: NotRequired[str]
-    """The metric that the reports have; absent if they have the value of the objective."""
+    """The metric whose values were reported; absent if they are values of the single objective."""
     cost: NotRequired[float]
     """The cost of the evaluation; absent in a study without costs, and if ``observed`` follows."""
 
@@ -297,20 +298,20 @@ class Edited(EditedFields, OfUser):
     catalogues: NotRequired[dict[str, dict[str, Any]]]
     """Catalogue -> changes of its table; absent if none changes."""
     closes_plate: NotRequired[bool]
-    """Whether the edited space has no point with the shared values of the last plate, so that the next trial begins
-    another one; absent if there is no plate yet."""
+    """Whether the edit closes the last plate, because no point of the edited space has the plate's shared values;
+    absent if there is no plate yet."""
 
 
 class Completed(TypedDict):
     """``completed``: the study issues no more trials, and none is unfinished."""
 
     reason: str
-    """Why, as in ``contract.answers.Reason``."""
+    """One of ``contract.answers.Reason``."""
 
 
 class ModelFailed(TypedDict):
     """``model_failed``: the model failed to process the log or to choose a point. Until it works again, new points are
-    those of the fallback."""
+    quasi-random."""
 
     error: str
 

@@ -45,7 +45,7 @@ def of_trial(connection: Connection, study_id: str, trial: int) -> list[EventRow
 def of_kinds(
     connection: Connection, study_id: str, kinds: Collection[EventKind], limit: int, until: int | None = None
 ) -> list[EventRow]:
-    """The last ``limit`` events of these kinds, in order; only those up to the seq ``until`` if it is given."""
+    """The last ``limit`` events of these kinds, in order. If ``until`` is given, only events up to this seq count."""
     query = select(events).where(events.c.study_id == study_id, events.c.kind.in_(kinds))
     if until is not None:
         query = query.where(events.c.seq <= until)

@@ -44,8 +44,8 @@ class _Part:
 
 
 class WriteBatcher:
-    """The write lock of a process, and the parts that wait for it. As a context manager, it holds the lock, and raises
-    ``Busy`` if the lock is not free in time."""
+    """The write lock of a process, and the parts that wait for the lock. As a context manager, the batcher holds the
+    lock, and raises ``Busy`` if the lock is not free in time."""
 
     def __init__(self, seconds: float, lock: Lock | None = None, most_parts: int = MAX_PARTS) -> None:
         """Create a batcher.

@@ -60,17 +60,18 @@ def change(connection: Connection, rows: Iterable[ObservationRow]) -> None:
     connection.execute(_CHANGE, changed)
 
 
-def latest(connection: Connection, study_id: str, limit: int, *, but: Collection[int]) -> list[ObservationRow]:
-    """The last ``limit`` results that are not excluded, and whose number is not in ``but``, latest first."""
-    counting = observations.c.excluded.is_(False), observations.c.seq.not_in(but)
+def latest(connection: Connection, study_id: str, limit: int, *, without: Collection[int]) -> list[ObservationRow]:
+    """The last ``limit`` results that are not excluded, and whose number is not in ``without``, latest first."""
+    counting = observations.c.excluded.is_(False), observations.c.seq.not_in(without)
     query = select(observations).where(observations.c.study_id == study_id, *counting)
     rows = connection.execute(query.order_by(observations.c.seq.desc()).limit(limit))
     return [ObservationRow(*row) for row in rows]
 
 
-def on_plate(connection: Connection, study_id: str, plate: int, *, but: Collection[int]) -> ObservationRow | None:
-    """The first result that names a plate and is not excluded, ignoring the numbers in ``but``; None without one."""
-    naming = observations.c.plate == plate, observations.c.excluded.is_(False), observations.c.seq.not_in(but)
+def on_plate(connection: Connection, study_id: str, plate: int, *, without: Collection[int]) -> ObservationRow | None:
+    """The first result that names a plate, is not excluded, and whose number is not in ``without``; None if there is
+    none."""
+    naming = observations.c.plate == plate, observations.c.excluded.is_(False), observations.c.seq.not_in(without)
     query = select(observations).where(observations.c.study_id == study_id, *naming).order_by(observations.c.seq)
     row = connection.execute(query.limit(1)).one_or_none()
     return None if row is None else ObservationRow(*row)
@@ -88,13 +89,15 @@ def of_trials(connection: Connection, study_id: str, first: int, last: int) -> l
     return [ObservationRow(*row) for row in connection.execute(query)]
 
 
-def best(connection: Connection, study_id: str, *, maximize: bool, but: Collection[int]) -> ObservationRow | None:
-    """The best observation that has a value, is not excluded, and whose number is not in ``but``. Of equally good ones,
-    the first. None if there is none."""
+def best(connection: Connection, study_id: str, *, maximize: bool, without: Collection[int]) -> ObservationRow | None:
+    """The best observation that has a value, is not excluded, and whose number is not in ``without``; the first one of
+    several. None if there is none."""
     value = observations.c.value
     query = (
         select(observations)
-        .where(observations.c.study_id == study_id, observations.c.excluded.is_(False), observations.c.seq.not_in(but))
+        .where(
+            observations.c.study_id == study_id, observations.c.excluded.is_(False), observations.c.seq.not_in(without)
+        )
         .where(value.is_not(None))
         .order_by(value.desc() if maximize else value, observations.c.seq)
         .limit(1)
@@ -144,9 +147,9 @@ def _page(
     return bounded_pages.read(connection, query, order=order, row=ObservationRow, large=large, limit=count).rows
 
 
-def counting_after(connection: Connection, study_id: str, seq: int, *, but: Collection[int]) -> int:
-    """The number of observations after ``seq`` that are not excluded and whose numbers are not in ``but``."""
-    after = observations.c.seq > seq, observations.c.excluded.is_(False), observations.c.seq.not_in(but)
+def counting_after(connection: Connection, study_id: str, seq: int, *, without: Collection[int]) -> int:
+    """The number of observations after ``seq`` that are not excluded and whose numbers are not in ``without``."""
+    after = observations.c.seq > seq, observations.c.excluded.is_(False), observations.c.seq.not_in(without)
     query = select(func.count()).select_from(observations).where(observations.c.study_id == study_id, *after)
     return connection.execute(query).scalar_one()
 

@@ -83,7 +83,8 @@ class ListedStudy:
     results_since_growth: int | None
     """The number of results since the last increase of the hypervolume; None with a single objective."""
     outliers: list[int] | None
-    """The numbers of the results that the others contradict, as the model last reported them; None without any."""
+    """The numbers of the results that other results contradict, as the model last reported them; None if there are
+    none."""
 
     @property
     def plates(self) -> int:
@@ -343,14 +344,14 @@ class Order(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TrialSelection:
-    """Selects trials with reports: all of them or those with given numbers, and of these the best or the last ones."""
+    """Selects the best or the last trials with reports, of all trials or of those with given numbers."""
 
     most: int
     """The maximum number of trials."""
     numbers: Sequence[int] = ()
     """Empty for all trials."""
     best: Order | None = None
-    """Which results are the best; trials without one are left out. None for the last trials."""
+    """Select the trials with the best results, which are the smallest or the largest; None selects the last trials."""
 
 
 def curves(

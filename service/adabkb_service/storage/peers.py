@@ -43,7 +43,7 @@ RETRY_SECONDS = 1.0
 CLOSE_SECONDS = 1.0
 """The maximum wait for closed connections to end."""
 BATCH_BYTES = 2**20
-"""When the messages in a statement exceed this size, the next statement sends the others."""
+"""A statement gets messages until they reach this size; the next statement sends the rest."""
 PART_BYTES = 7800
 """Size of the part of a message that one notification holds. PostgreSQL allows 7999 bytes, including the part's
 header."""
@@ -128,7 +128,7 @@ class Peers:
         self._beat_at = -SILENT_SECONDS
         """Time of the last update of this server's row ("beat"), by ``time.monotonic``."""
         self._look = False
-        """Whether to update the row, and to read those of the others, before this is due."""
+        """Whether to update this server's row and to read the rows of other servers before this is due."""
         self._woken = asyncio.Event()
         """Set when there are messages to send, or the row must be updated."""
         self._listens = asyncio.Event()
@@ -234,11 +234,11 @@ class Peers:
                         await self._woken.wait()
 
     async def _beat(self, connection: Connection, notified: object) -> object:
-        """Update this server's row, and read which servers are alive. If this state differs from ``notified``, notify
-        the other servers.
+        """Update this server's row, and read which servers are alive. If this state differs from ``notified``, the
+        state of the last notification, notify the other servers.
 
         Returns:
-            The state, of which the others are now notified.
+            The state, which other servers are now notified of.
         """
         begun, is_leaving = time.monotonic(), self._is_leaving
         values = {"id": self.id, "version": self._version, "is_leaving": is_leaving, "silent": SILENT_SECONDS}

@@ -40,7 +40,7 @@ RowKind = Literal[
 ]
 """Kinds of rows to filter by. ``counting``: results that are not excluded. ``partial``: results that lack a number.
 ``own``: results without a trial. ``corrected``: see ``corrected``. ``repeated``: several results at one point.
-``open``: trials that wait for a result. The others: the results or trials in this state."""
+``open``: unfinished trials. ``excluded``, ``failed``, ``stopped``, ``withdrawn``: results or trials in this state."""
 WITHOUT_RESULT = (*UNFINISHED, "failed", "stopped", "withdrawn")
 """States of trials that may have no result."""
 WITH_RESULTS: frozenset[RowKind] = frozenset({"counting", "partial", "own", "excluded", "corrected", "repeated"})
@@ -54,8 +54,8 @@ NOT_IN_PATHS = '"'
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """The sort key. ``column`` is ``when``, ``trial``, ``value``, ``state`` or ``worker``. To sort by a parameter or a
-    metric, it is ``parameter`` or ``metric``, and ``name`` is its name."""
+    """The sort key. ``column`` is ``when``, ``trial``, ``value``, ``state`` or ``worker``; or ``parameter`` or
+    ``metric``, with the ``name`` of the parameter or metric."""
 
     column: str
     name: str | None = None
@@ -69,9 +69,9 @@ class Repeats:
 
     count: int
     mean: float | None
-    """The mean of their values; None if none of them has a value, as with several objectives."""
+    """The mean of their values; None if none has a value, as with several objectives."""
     first: int
-    """The number of the first of them."""
+    """The number of the first result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,9 +246,9 @@ def _nested(table: Any, sort: Sort) -> ColumnElement[Any]:
 
 
 def corrected(connection: Connection, study_id: str) -> set[int]:
-    """The results, by number, whose values, metrics or standard errors differ from those before the first correction.
-    Corrections that were undone and exclusions are not counted. Only the last ``MAX_CORRECTIONS`` corrections are
-    read."""
+    """The numbers of the results whose values, metrics or standard errors differ from those before the first
+    correction. So exclusions, and corrections that were undone, do not count. Only the last ``MAX_CORRECTIONS``
+    corrections are read."""
     theirs = events.c.study_id == study_id, events.c.kind == "corrected"
     query = select(events.c.payload).where(*theirs).order_by(events.c.seq.desc()).limit(MAX_CORRECTIONS)
     first: dict[tuple[int, str, str], Any] = {}
@@ -302,7 +302,8 @@ def repeats(connection: Connection, study_id: str, seqs: Sequence[int] | None = 
 
 
 def at_best(connection: Connection, study_id: str, trial: int | None, value: float) -> Repeats | None:
-    """The results at the point of the best result, which has this trial and value; None if there is only that one."""
+    """The results at the point of the best result, which has this trial and value; None if there is no other result at
+    its point."""
     points, columns = cast(observations.c.parameters, Text), observations.c
     counting = columns.study_id == study_id, columns.excluded.is_(False), columns.value.is_not(None)
     best = select(points).where(*counting, columns.trial.is_not_distinct_from(trial), columns.value == value)
@@ -321,15 +322,15 @@ def _mean(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """A summary of the results that are not excluded, without one of them."""
+    """A summary of all results that are not excluded, except a given one."""
 
     count: int
     low: float
-    """The smallest value; NaN if there are no others."""
+    """The smallest value; NaN without values."""
     high: float
-    """The largest value; NaN if there are no others."""
+    """The largest value; NaN without values."""
     there: Sequence[AtPoint]
-    """The results at the point of the omitted one, in order."""
+    """The results at the point of the given one, in order of their numbers."""
     elsewhere: tuple[float, float]
     """The smallest and the largest value at other points; NaN if there are none."""
 
@@ -364,15 +365,15 @@ def count_before(connection: Connection, study_id: str, moment: datetime) -> int
 
 
 def moment_of(connection: Connection, study_id: str, count: int) -> datetime | None:
-    """Return when the ``count``-th of the results that are not excluded was stored; None if there are fewer. Later
-    suggestions were made with at least that many results."""
+    """Return when the ``count``-th of the results that are not excluded was stored; None if there are fewer. So later
+    suggestions follow at least ``count`` of these results."""
     columns = observations.c
     query = select(columns.observed_at).where(columns.study_id == study_id, columns.excluded.is_(False))
     return connection.scalar(query.order_by(columns.seq).offset(max(0, count - 1)).limit(1))
 
 
 def repeating(connection: Connection, study_id: str, numbers: Sequence[int]) -> set[int]:
-    """Return the numbers of the given trials at whose points there are results."""
+    """Return the numbers of the given trials that are at the point of a result."""
     mine = trials.c.study_id == study_id, trials.c.number.in_(numbers)
     theirs = select(cast(observations.c.parameters, Text)).where(observations.c.study_id == study_id)
     query = select(trials.c.number).where(*mine, cast(trials.c.parameters, Text).in_(theirs))

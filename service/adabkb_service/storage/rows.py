@@ -185,8 +185,8 @@ class StudyRow:
 
     @property
     def places_left(self) -> int:
-        """Number of trials that can still be added to the last plate. It is 0 if that plate is closed, if the next
-        trial begins another one, if the budget allows fewer plates than there are, and in a study without plates."""
+        """Number of trials that can still be added to the last plate. It is 0 if the last plate is closed or all its
+        trials are withdrawn, if the budget allows fewer plates than there are, and in a study without plates."""
         plates = self.definition.get("plates")
         if plates is None or (self.plates_left is not None and self.plates_left < 0):
             return 0
@@ -312,7 +312,7 @@ P_co = TypeVar("P_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class EventOf(Generic[K_co, P_co]):
-    """An event of some kinds, with the payload of these kinds."""
+    """An event of one of the kinds ``K_co``, with a payload ``P_co``."""
 
     study_id: str
     seq: int
@@ -323,13 +323,14 @@ class EventOf(Generic[K_co, P_co]):
 
     @property
     def user(self: EventRow) -> str | None:
-        """The user whose request recorded the event; None without tokens, and if the server did it by itself."""
+        """The user whose request recorded the event; None if the server requires no tokens, or recorded the event
+        without a request."""
         user = self.payload.get("user")
         return user if isinstance(user, str) else None
 
     @property
     def affects_model(self) -> bool:
-        """Whether the event can change the model's decisions. Such an event makes prefetched points unusable, unless it
+        """Whether the event can change the model's decisions. If so, prefetched points are outdated, unless the event
         records that one of them was issued."""
         by_points = self.kind in ("suggested", "queued", "observed", "failed", "retried", "stopped", "edited")
         return by_points or self.changes_result

@@ -75,16 +75,16 @@ def has_any(connection: Connection, user: str) -> bool:
 
 
 def page(
-    connection: Connection, after: tuple[datetime, str] | None, limit: int, link: str | None = None
+    connection: Connection, after: tuple[datetime, str] | None, limit: int, link_study_id: str | None = None
 ) -> list[TokenRow]:
-    """The first ``limit`` tokens after the one with (created_at, id) = ``after``, newest first. With ``link``, only the
-    share links of this study. Sessions are left out."""
+    """The first ``limit`` tokens except sessions, newest first, after the one with (created_at, id) = ``after``. If
+    ``link_study_id`` is given, only the share links of that study."""
     query = select(tokens).where(tokens.c.is_session.is_(False))
     query = query.order_by(tokens.c.created_at.desc(), tokens.c.id.desc()).limit(limit)
     if after is not None:
         query = query.where(tuple_(tokens.c.created_at, tokens.c.id) < after)
-    if link is not None:
-        query = query.where(tokens.c.link == link)
+    if link_study_id is not None:
+        query = query.where(tokens.c.link == link_study_id)
     return [TokenRow(*row) for row in connection.execute(query)]
 
 

@@ -74,7 +74,7 @@ def add(connection: Connection, row: TrashRow) -> None:
 
 def page(connection: Connection, before: int, limit: int, *conditions: ColumnElement[bool]) -> list[TrashRow]:
     """The first ``limit`` deleted studies that satisfy the conditions, latest deletion first. If ``before`` is not 0,
-    only those with an ``id`` below it."""
+    only studies whose ``id`` is smaller than it."""
     query = select(trash).where(*conditions).order_by(trash.c.id.desc()).limit(limit)
     if before:
         query = query.where(trash.c.id < before)

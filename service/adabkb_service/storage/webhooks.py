@@ -1,5 +1,5 @@
-"""Queries of ``webhooks``: where messages about a study are sent, and the last event that was handled for each
-webhook."""
+"""Queries of ``webhooks``: the URLs to which messages about a study are sent, and the last event that was delivered to
+or skipped for each webhook."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def stored_best(
     if "outcome_constraints" in study.definition or is_edited(study.definition):
         return best_of(study, definition, _every(connection, study, changed))
     maximize = study.definition["direction"] == "maximize"
-    other = observations.best(connection, study.id, maximize=maximize, but=list(changed))
+    other = observations.best(connection, study.id, maximize=maximize, without=list(changed))
     return best_of(study, definition, [*changed.values(), *([] if other is None else [other])])
 
 
@@ -93,7 +93,7 @@ def stored_counting_after(
     """Return how many of a draft's observations count and have a number larger than ``seq``."""
     if is_edited(study.definition):
         return sum(row.seq > seq for row in filter(counting(study, definition), _every(connection, study, changed)))
-    others = observations.counting_after(connection, study.id, seq, but=list(changed))
+    others = observations.counting_after(connection, study.id, seq, without=list(changed))
     return others + sum(row.seq > seq and not row.excluded for row in changed.values())
 
 

@@ -310,7 +310,7 @@ class Draft:
 
     def latest_observations(self, limit: int) -> list[ObservationRow]:
         """Return the last ``limit`` results that are not excluded, latest first."""
-        stored = observations.latest(self.connection, self.study.id, limit, but=self._observations)
+        stored = observations.latest(self.connection, self.study.id, limit, without=self._observations)
         changed = [row for row in self._observations.values() if not row.excluded]
         return sorted([*changed, *stored], key=lambda row: row.seq, reverse=True)[:limit]
 
@@ -332,7 +332,7 @@ class Draft:
         if trial is not None:
             return trial.parameters
         stored = self._observations.keys() & range(1, self._before.study.observations + 1)
-        result = observations.on_plate(self.connection, self.study.id, plate, but=stored)
+        result = observations.on_plate(self.connection, self.study.id, plate, without=stored)
         return None if result is None else result.parameters
 
     def put_report(self, row: ReportRow) -> None:

@@ -1,4 +1,4 @@
-"""Convert rows to views, which are the models of answers."""
+"""Convert rows of the database to views: the Pydantic models of the API's responses."""
 
 from __future__ import annotations
 

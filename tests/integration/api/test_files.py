@@ -145,7 +145,9 @@ def test_sizes_of_single_files_and_of_a_study_are_limited(database_url: str) -> 
         assert add_file(api, first, "empty", b"", status=422)["errors"][0]["code"] == "empty_file"
         add_file(api, first, "a", bytes(100))
         add_file(api, second, "b", bytes(100))
-        assert "files_limit" in add_file(api, second, "c", bytes(60), status=422)["detail"]
+        refused = add_file(api, second, "c", bytes(60), status=422)
+        assert "files_limit" in refused["detail"]
+        assert refused["errors"][0]["code"] == "files_too_large"
         add_file(api, second, "c", bytes(50))
         api.delete(f"{first}/1")
         add_file(api, second, "d", bytes(100))

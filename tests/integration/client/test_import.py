@@ -146,7 +146,7 @@ def test_an_import_that_breaks_off_continues_where_it_ended(line: Study, address
         faulty.faults.extend([None, None, None, None, "lose answer"])
         with pytest.raises(ConnectionFailed) as broken:
             study.import_results(rows[:1_010])  # in two batches
-    assert broken.value.__notes__ == ["1000 rows are stored; repeat the call to import the others"]
+    assert broken.value.__notes__ == ["1000 rows are stored; repeat the call to import the rest"]
     assert line.info().counts.observations == 1_010
     report = line.import_results(rows)
     assert (report.stored, report.repeated) == (10, 1_010)

@@ -320,5 +320,5 @@ def test_equal_queries_are_answered_together(running: Service, database: Databas
     first = reads.take()
     assert first is not None
     assert first.number == 0
-    assert reads.same(first) == [1, 3]
+    assert reads.take_same(first) == [1, 3]
     assert [each.number for each in (reads.take(), reads.take()) if each] == [2, 9]

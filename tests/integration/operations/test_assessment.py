@@ -409,7 +409,8 @@ def test_failed_model_leaves_statements_about_results(running: Service) -> None:
     assert (found.progress.expected, found.findings, found.outlook.gap) == (None, None, None)
     assert found.outlook.text == "The model has failed, so the remaining gain is unknown."
     assert found.latest is not None
-    assert found.latest.text.startswith("Trial 1 is quasi-random, because the model did not answer in time.")
+    because = "because the model had failed or did not answer in time."
+    assert found.latest.text.startswith(f"Trial 1 is quasi-random, {because}")
 
 
 def test_model_that_becomes_busy_between_two_questions_is_reported(running: Service) -> None:

@@ -164,7 +164,7 @@ def test_unusable_older_studies_are_rejected_with_a_reason(running: Service) -> 
         "/transfer_from/1": "has too few results within the space of this study (0, and 4 are needed)",
         "/transfer_from/2": "has no parameter in common with this study (with the same name and kind, and not fixed)",
         "/transfer_from/3": "has no parameter in common with this study (with the same name and kind, and not fixed)",
-        "/transfer_from/4": "has several objectives, and none matches this study's",
+        "/transfer_from/4": "has several objectives, but this study has only one",
     }
 
 
@@ -253,7 +253,7 @@ def test_older_study_without_a_common_objective_is_rejected(running: Service) ->
         "same names"
     }
     create(running, definition(id="several", **several))
-    assert "none matches" in faults(running, transfer_from=["several"])["/transfer_from/0"]
+    assert "only one" in faults(running, transfer_from=["several"])["/transfer_from/0"]
 
 
 @pytest.mark.parametrize(

@@ -93,12 +93,11 @@ def test_edit_keeps_the_prior_in_parameter_units(database: Database, clock: Manu
         ({"lrr": {"around": 0.1, "factor": 10}}, ("lrr",), "did you mean lr?"),
         ({"solvent": {"weights": {"a": 1}}}, ("solvent",), "is about a fixed parameter"),
         ({"lr": {"around": 10, "factor": 10}}, ("lr", "around"), "outside"),
-        ({"lr": {"around": 0.1}}, ("lr",), "has no factor, which a float on a log scale needs"),
-        ({"lr": {"around": 0.1, "factor": 10, "width": 1}}, ("lr", "width"), "float on a log scale; give factor"),
-        ({"lr": {"around": 0.1, "factor": 1.001}}, ("lr", "factor"), "too narrow"),
-        ({"n": {"around": 3, "factor": 2, "width": 1}}, ("n", "factor"), "an int on a linear scale; give width"),
-        ({"size": {"around": 3}}, ("size", "around"), "does not apply to choices; give weights"),
-        ({"size": {}}, ("size",), "has no weights"),
+        ({"lr": {"around": 0.1}}, ("lr",), "has no 'factor', which a float on a log scale needs"),
+        ({"lr": {"around": 0.1, "factor": 10, "width": 1}}, ("lr", "width"), "float on a log scale; give 'factor'"),
+        ({"n": {"around": 3, "factor": 2, "width": 1}}, ("n", "factor"), "an int on a linear scale; give 'width'"),
+        ({"size": {"around": 3}}, ("size", "around"), "does not apply to choices; give 'weights'"),
+        ({"size": {}}, ("size",), "has no 'weights'"),
         ({"size": {"weights": {"XL": 3}}}, ("size", "weights", "XL"), "is not a choice"),
     ],
 )
@@ -108,6 +107,28 @@ def test_invalid_priors_are_rejected_with_their_field(
     with pytest.raises(ValidationError) as refusal:
         definition(parameters=EVERY_KIND, prior=prior)
     assert any(error["loc"] == ("prior", *place) and sentence in error["msg"] for error in refusal.value.errors())
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "low", "high"),
+    [
+        ("x", "width", -1.0, 2.0),
+        ("x", "width", -1e308, 1.5e308),
+        ("lr", "factor", 1e-5, 1.0),
+        ("lr", "factor", 1e-300, 1e300),
+        ("lr", "factor", 1.0, 1.01),
+    ],
+)
+def test_refused_width_names_the_smallest_one_that_is_accepted(name: str, field: str, low: float, high: float) -> None:
+    scale = "log" if field == "factor" else "linear"
+    parameters = [{"name": name, "kind": "float", "low": low, "high": high, "scale": scale}]
+    with pytest.raises(ValidationError) as refusal:
+        definition(parameters=parameters, prior={name: {"around": high, field: 1 + 1e-12 if scale == "log" else 1e-9}})
+    (message,) = [error["msg"] for error in refusal.value.errors()]
+    smallest = float(message.removeprefix("is too narrow; it must be at least "))
+    definition(parameters=parameters, prior={name: {"around": high, field: smallest}})
+    with pytest.raises(ValidationError, match="too narrow"):
+        definition(parameters=parameters, prior={name: {"around": high, field: smallest * (1 - 1e-6)}})
 
 
 @pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "auto"])

@@ -83,16 +83,16 @@ QUERIES = {
     ),
     "a trial on a plate": Query(lambda connection: trials.on_plate(connection, "s", 7), 1),
     "a trial on a plate, none": Query(lambda connection: trials.on_plate(connection, "s", 10**6), 0),
-    "a result on a plate": Query(lambda connection: observations.on_plate(connection, "s", 7, but=[]), 1),
+    "a result on a plate": Query(lambda connection: observations.on_plate(connection, "s", 7, without=[]), 1),
     "a result on a plate but several": Query(
-        lambda connection: observations.on_plate(connection, "s", 7, but=range(3001, 3011)), 1
+        lambda connection: observations.on_plate(connection, "s", 7, without=range(3001, 3011)), 1
     ),
-    "a result on a plate, none": Query(lambda connection: observations.on_plate(connection, "s", 10**6, but=[]), 0),
+    "a result on a plate, none": Query(lambda connection: observations.on_plate(connection, "s", 10**6, without=[]), 0),
     "observations of a trial": Query(lambda connection: observations.of_trial(connection, "s", MIDDLE), 1),
-    "best, smallest": Query(lambda connection: observations.best(connection, "s", maximize=False, but=[]), 1),
-    "best, largest": Query(lambda connection: observations.best(connection, "s", maximize=True, but=[1]), 1),
+    "best, smallest": Query(lambda connection: observations.best(connection, "s", maximize=False, without=[]), 1),
+    "best, largest": Query(lambda connection: observations.best(connection, "s", maximize=True, without=[1]), 1),
     "best but several": Query(
-        lambda connection: observations.best(connection, "s", maximize=True, but=range(1, 21)), 1
+        lambda connection: observations.best(connection, "s", maximize=True, without=range(1, 21)), 1
     ),
     "observations": Query(lambda connection: observations.bounded_page(connection, "s", MIDDLE, 100), 100),
     "values at a mark": Query(lambda connection: reports.at_mark(connection, "s", 9), COMPARED),

@@ -1,4 +1,5 @@
-"""The sketched Gaussian process at all known points: the features of the dictionary, and the posterior in them."""
+"""The sketched Gaussian process at all known points: the features that the dictionary defines, and the posterior of
+their weights."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class SketchedGP:
         return SketchedGP(self.sketch.add(features), self.posterior.add(features))
 
     def observe(self, point: int) -> SketchedGP:
-        """Condition on one more observation of a known point, given its id."""
+        """Condition on one more result of a known point, given its id."""
         return replace(self, posterior=self.posterior.observe(self.sketch.features.array, point))
 
     def include(self, ids: Ints, points: Points) -> SketchedGP:

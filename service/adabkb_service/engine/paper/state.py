@@ -1,7 +1,7 @@
 """The state of a study, and the operations on it. States are immutable: each operation returns a new one.
 
 A state consists of the cells of the tree, the points with their results, the dictionary, and quantities derived from
-these. It is a function of the log, and all decisions are functions of it.
+these. A state is a function of the log, and all decisions are functions of the state.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Ints = NDArray[np.int64]
 
 # The maximum number of results that are folded by updates between two factorizations from scratch.
 UPDATES_BEFORE_REFACTORIZATION = 256
-# If a larger share of the dictionary changes, factorizing from scratch is cheaper (docs/benchmarks.md).
+# If a larger share of the dictionary changes, the state is factorized from scratch. Updates are faster up to a fifth
+# (docs/benchmarks.md); larger changes were not measured.
 LARGE_CHANGE = 0.5
 # Outputs whose standard deviation is below this, relative to the largest output, count as constant.
 CONSTANT = 1e-12
@@ -126,7 +127,7 @@ def summarize(problem: Problem, points: Points, gp: SketchedGP) -> PosteriorSumm
 
 
 def add_points(state: State, positions: Array) -> tuple[State, list[int]]:
-    """The state with the points at cube positions (k, d), some of which may be known already, and their ids."""
+    """The state with the points at cube positions (k, d), and the ids of these points. Some may be known already."""
     ids: list[int] = []
     fresh: dict[bytes, int] = {}
     for position in positions:
@@ -206,7 +207,7 @@ def draw(problem: Problem, step: int, counts: Array, variance: Array) -> NDArray
 
 
 def resampled(state: State, point: int) -> Ints:
-    """The next dictionary, drawn by the variances before the newest result (as in BKB).
+    """The next dictionary, drawn with probabilities from the variances before the newest result (as in BKB).
 
     Args:
         state: the state before the newest result.

@@ -26,8 +26,8 @@ MAX_INHERITED = 100
 
 
 def create(service: Service, caller: Caller, body: TokenBody, key: Key | None = None) -> NewToken:
-    """Create a token. Only this answer contains the secret, which is not stored. A request with a repeated idempotency
-    key is therefore refused.
+    """Create a token. Only this response contains the secret, which is not stored. So a request with a repeated
+    idempotency key is refused.
 
     Raises:
         TokenExists: the key has already created a token.
@@ -48,8 +48,8 @@ def create_link(
     Raises:
         TokenExists: the key has already created a link.
         StudyNotFound: the study does not exist.
-        Forbidden: the study has no owner, the owner has no valid token and has not logged in recently, or the server
-            requires no tokens.
+        Forbidden: the study has no owner, the owner has no valid token and has not logged in within ``RETURNING``, or
+            the server requires no tokens.
         Invalid: the expiry time has passed.
     """
     if caller.user is None:
@@ -62,32 +62,32 @@ def create_link(
         now = service.clock()
         if not (tokens.valid_of(connection, owner, now) or people.has_logged_in(connection, owner, now - RETURNING)):
             raise Forbidden(
-                "A link works as long as the study's owner has a valid token or has logged in recently, and neither "
-                f"holds for {owner!r}."
+                f"The owner of study {study_id!r}, {owner!r}, has no valid token and has not logged in within "
+                f"{RETURNING.days} days, so a link would not work. Create a token for this user, or ask them to log in."
             )
     body = TokenBody(name="link", user=owner, scopes=["read"], studies=[study_id], expires_at=expires_at)
-    return _create(service, caller, body, key, link=study_id)
+    return _create(service, caller, body, key, link_study_id=study_id)
 
 
 def page(
-    service: Service, after: tuple[datetime, str] | None, limit: int, link: str | None = None
+    service: Service, after: tuple[datetime, str] | None, limit: int, link_study_id: str | None = None
 ) -> tuple[list[Token], tuple[datetime, str] | None]:
-    """Return a page of tokens except sessions, newest first. With ``link``, only the share links of this study. The
-    second value returned is the ``after`` of the next page; None if this page is not full."""
+    """Return a page of tokens except sessions, newest first. If ``link_study_id`` is given, the page has only the share
+    links of that study. The second value returned is the ``after`` of the next page; None if this page is not full."""
     with service.database.reading() as connection:
-        rows = tokens.page(connection, after, limit, link)
+        rows = tokens.page(connection, after, limit, link_study_id)
     return [_view(row) for row in rows], (rows[-1].created_at, rows[-1].id) if len(rows) == limit else None
 
 
-def revoke(service: Service, caller: Caller, token_id: str, link: str | None = None) -> None:
-    """Revoke a token. With ``link``, it must be a share link of this study.
+def revoke(service: Service, caller: Caller, token_id: str, link_study_id: str | None = None) -> None:
+    """Revoke a token. If ``link_study_id`` is given, the token must be a share link of that study.
 
     Raises:
         TokenNotFound: the token does not exist, or is not such a link.
     """
     with service.database.writing() as connection:
         row = tokens.find(connection, token_id)
-        if row is None or (link is not None and row.link != link):
+        if row is None or (link_study_id is not None and row.link != link_study_id):
             raise TokenNotFound(token_id)
         if row.revoked_at is None or row.link is not None:
             now = service.clock()
@@ -135,7 +135,7 @@ def _without_none(quotas: dict[str, float | None]) -> dict[str, float] | None:
 
 
 def _create(
-    service: Service, caller: Caller, body: TokenBody, key: Key | None = None, link: str | None = None
+    service: Service, caller: Caller, body: TokenBody, key: Key | None = None, link_study_id: str | None = None
 ) -> NewToken:
     now, minted = service.clock(), secrets.mint(None if key is None else id_of(key))
     if body.expires_at is not None and body.expires_at <= now:
@@ -147,7 +147,7 @@ def _create(
         name=body.name,
         scopes=body.scopes,
         studies=body.studies,
-        link=link,
+        link=link_study_id,
         created_at=now,
         expires_at=body.expires_at,
         revoked_at=None,

@@ -229,7 +229,7 @@ def broken_tree(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _are_parts(names: list[str]) -> bool:
-    """Return whether the last parts of keys are those of all children of one cut: 0, 1, 2, ..., or, for a cut along
+    """Return whether the last parts of keys are those of all children of one split: 0, 1, 2, ..., or, for a split along
     axis 3, 3-0, 3-1, ..."""
     axis, _, _ = names[0].rpartition("-")
     before = f"{axis}-" if axis else ""

@@ -61,8 +61,8 @@ def _known_failure(row: PastedRow, trial: TrialRow | None) -> KnownRow | None:
 def _known_result(
     row: PastedRow, numbered: Sequence[ObservationRow], of_value: Sequence[ObservationRow]
 ) -> KnownRow | None:
-    """Return the result that is the same as a row; preferably, the one with the row's number. If there is none, return
-    the result with the row's number if it is at the row's point; otherwise None."""
+    """Return a result with the numbers and the point of a row; if there are several, preferably the result with the
+    row's number. If there is none, return the result with the row's number if it is at the row's point; else None."""
     there = [each for each in numbered if _is_at(row, each.parameters)]
     same = [each for each in (*there, *of_value) if _is_same(row, each)]
     found = next(iter(same or there), None)

@@ -66,7 +66,8 @@ TITLES: Mapping[str, str] = {
     "excluded": "Excluded",
     "outside": "Outside the ranges",
 }
-"""Titles of the columns that every study has. The others are named after its parameters and quantities."""
+"""Titles of the columns that do not depend on the study. The titles of other columns are labels of its parameters and
+quantities."""
 YES_NO = {True: "yes", False: "no"}
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -97,7 +98,8 @@ def write(
 
 def columns(connection: Connection, study: StudyRow, *, in_words: bool = False) -> list[str]:
     """Return the names of the columns of a study's table. With ``in_words``, a study with several objectives has no
-    columns ``value`` and ``std_error``. There is a column ``reported_by`` only if a result or a failure has one."""
+    columns ``value`` and ``std_error``. There is a column ``reported_by`` only if the user is known who reported some
+    result or failure."""
     definition = definition_of(study.definition)
     parameters = [f"parameters.{parameter.name}" for parameter in definition.space().parameters]
     measured = [metric.name for metric in metrics_of(study.definition)]

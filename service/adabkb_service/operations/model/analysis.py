@@ -192,7 +192,7 @@ def _as_suggested(
 
 
 def _errors(items: Sequence[answers.ValidationItem]) -> Errors:
-    """Return the mean absolute error of predictions, and that of the median of the other results."""
+    """Return the mean absolute errors of predictions, and of the median of the other results as a prediction."""
     values, means = np.array([each.value for each in items]), np.array([each.mean for each in items])
     size = float(np.abs(values).max()) or 1.0  # the values are divided by this, so that differences do not overflow
     off, of_median = np.abs(values / size - means / size), np.abs(values / size - _medians(values / size))
@@ -200,7 +200,7 @@ def _errors(items: Sequence[answers.ValidationItem]) -> Errors:
 
 
 def _medians(values: Array) -> Array:
-    """Return, for each value, the median of the others, (n,)."""
+    """Return, for each value, the median of the other values, (n,)."""
     order = np.argsort(values, kind="stable")
     ranks, others = np.empty(len(values), dtype=np.int64), len(values) - 1
     ranks[order] = np.arange(len(values))

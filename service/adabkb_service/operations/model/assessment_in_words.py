@@ -45,7 +45,7 @@ MORE = "More trials may bring better ones: raise the budget if that is worth the
 LITTLE_MORE = "More trials would probably bring little."
 NO_GROWTH = "brought no noticeably better compromise."
 LITTLE_GROWTH = 5e-4
-"""The relative increase of the hypervolume that is not noticeable."""
+"""A smaller relative increase of the hypervolume is not noticeable."""
 LITTLE, MUCH = 0.01, 0.1
 """Shares of the range of all results: where no noise is known, a gain below the first is too small to matter, and one
 above the second is worth more trials."""
@@ -63,7 +63,7 @@ PHASES: Mapping[str | None, str] = {
     None: "is the model's choice",
 }
 ORIGINS: Mapping[str, str] = {
-    "fallback": "is quasi-random, because the model did not answer in time",
+    "fallback": "is quasi-random, because the model had failed or did not answer in time",
     "queued": "was queued by a person",
     "own": "was chosen by a person",
 }
@@ -91,7 +91,7 @@ class AtBest:
     measured: Repetitions | None
     """The results there; None without repetitions."""
     preferred: float | None
-    """Mean at the point that the model prefers; None if it is this one."""
+    """The mean at another point that the model prefers; None if it prefers none."""
     is_early: bool
     """Whether there are too few results for reliable standard deviations and noise."""
 
@@ -416,7 +416,7 @@ def outlook(
     is_beyond: bool = False,
     additions: Sequence[str] = (),
 ) -> str:
-    """Return the answer to the question whether to stop, and how much further trials can gain.
+    """Return sentences about whether to stop, and how much further trials can gain.
 
     Args:
         found: the facts.
@@ -613,8 +613,8 @@ def beyond_bounds(best: float, sign: float, quantity: Quantity) -> str:
 def outlier(
     found: ValidationItem, trial: int | None, digits: Digits, metric: str, names: Labels, others: str = ""
 ) -> str:
-    """Warn that a result is improbable given the others. ``others``: what other results at its point gave, if they
-    contradict it."""
+    """Warn that a result is improbable given the other results. ``others`` says what other results at its point gave,
+    if they contradict it; otherwise, it is empty."""
     whose, value = _name_of(found.observation, trial, metric, names), digits.result(found.value)
     if others:
         return f"{whose} is {value}, but at the same point, {others}. Check both measurements and entries."
@@ -663,8 +663,8 @@ def poor_predictions(found: Validation, digits: Digits, metric: str, names: Labe
 
 
 def too_sure(found: Validation, metric: str, names: Labels) -> str:
-    """Warn that intervals are too narrow. Check those of the leave-one-out predictions first. If they are not, the
-    warning is about the intervals that were given with the suggestions."""
+    """Warn that intervals are too narrow: the intervals of the leave-one-out predictions or, if these are not, the
+    intervals that were given with the suggestions."""
     of = f" of {names.metric(metric)}" if metric else ""
     inside, count = round((found.inside or 0.0) * found.counted), found.counted
     if not is_too_narrow(inside, count):

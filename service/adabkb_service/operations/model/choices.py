@@ -14,7 +14,7 @@ CLOSE = 0.1
 """A choice is about as good as the best one if the upper end of the interval of their difference is less than this
 share of the range of all results."""
 COMPARABLE = 0.25
-"""A number is comparable with that of the recommended point if it differs by at most this share of its range."""
+"""Two values of a numerical parameter are comparable if they differ by at most this share of its range."""
 
 
 @dataclass(frozen=True, slots=True)

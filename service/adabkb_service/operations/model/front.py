@@ -20,8 +20,8 @@ WITHOUT_CONSTRAINTS = "is not allowed: the study has no outcome constraints; lea
 
 
 def front(service: Service, study_id: str, feasible: float | None = None, context: Context = None) -> answers.Front:
-    """Return the Pareto front of the results, and that of the model: the evaluated points whose predictions no other
-    point's predictions dominate. With context parameters, the predictions are those in the given context.
+    """Return the Pareto front of the results, and the front of the model: the evaluated points whose predictions no
+    other point's predictions dominate. With context parameters, predictions are for the given context.
 
     Args:
         service: the running service.

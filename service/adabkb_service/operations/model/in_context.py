@@ -26,8 +26,8 @@ Context = Mapping[str, Any] | Literal["latest"] | None
 
 
 def known_context(service: Service, study_id: str, context: Context) -> Mapping[str, Any] | None:
-    """Return a context as values by name. ``LATEST`` stands for those of the latest result that is not excluded and
-    lies in the space; without such a result, the context is None.
+    """Return the values of a context by name. ``LATEST`` stands for the context of the latest result that is not
+    excluded and lies in the space; without such a result, return None.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -37,7 +37,7 @@ def known_context(service: Service, study_id: str, context: Context) -> Mapping[
     with service.database.reading() as connection:
         definition = definition_of(studies.get(connection, study_id).definition)
         space = definition.space()
-        for row in observations.latest(connection, study_id, MAX_EXAMINED, but=()):
+        for row in observations.latest(connection, study_id, MAX_EXAMINED, without=()):
             if (point := space.present(row.parameters)) is not None:
                 return {name: point[name] for name in context_of(definition.parameters)}
     return None

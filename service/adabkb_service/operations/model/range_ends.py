@@ -11,7 +11,7 @@ from adabkb_service.contract.parameters import FloatParameter, IntParameter, Par
 NEAR = 0.01
 """A point counts as being at an end of a range if its distance from the end is at most this share of the range."""
 MIN_VALUES = 4
-"""The minimum number of values of a range with steps. With fewer values, most of them are at an end."""
+"""A range with fewer values than this is not checked, since most of its values are at an end."""
 MIN_FACTOR, MAX_FACTOR = 2.0, 10.0
 """The smallest and the largest factor by which a range on a log scale is widened."""
 
@@ -60,8 +60,8 @@ def _lower(each: FloatParameter | IntParameter) -> dict[str, Any] | None:
 
 
 def _beyond(each: FloatParameter | IntParameter, direction: float) -> float:
-    """Return a bound beyond the range, by half of the range in whole steps or, on a log scale, by a quarter of its
-    decades."""
+    """Return a bound that extends the range by half of its length, in whole steps. On a log scale, the bound extends
+    the range by a quarter of its decades, but by a factor from ``MIN_FACTOR`` to ``MAX_FACTOR``."""
     low, high = float(each.low), float(each.high)
     if each.scale == "log":
         factor = min(max((high / low) ** 0.25, MIN_FACTOR), MAX_FACTOR)

@@ -7,9 +7,9 @@ import numpy as np
 
 
 def sampled(count: int, most: int) -> set[int]:
-    """Return the numbers of about ``most`` of ``count`` results, chosen at random; of all if there are few. The same
-    numbers are chosen each time, and a larger study drops some of them and adds only new ones, so that charts do not
-    change at random."""
+    """Return the numbers of about ``most`` of ``count`` results, chosen at random; of all if there are few. Each call
+    chooses the same numbers. When ``count`` grows, some numbers are dropped, and only numbers of new results are added,
+    so charts change little."""
     numbers = np.arange(1, count + 1, dtype=np.uint32)
     hashes = numbers.copy()
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):  # lowbias32 (github.com/skeeto/hash-prospector)

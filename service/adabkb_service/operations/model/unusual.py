@@ -29,7 +29,7 @@ WIDE = 2.5758293035489004
 FEWEST = 4
 """The minimum number of other results with which a result is compared."""
 MOST = 5000
-"""In studies with more results, ``warnings`` returns nothing, since it compares each result with all others."""
+"""In studies with more results, ``warnings`` returns nothing, since it compares each given result with all results."""
 CONFIRMED = "confirmed"
 """The attribute with the value that a person has confirmed."""
 CHECK = "Check the number and its decimal point."
@@ -37,7 +37,8 @@ BEYOND = 0.5
 """Without a prediction, a result is unusual if it is outside the range of all others by more than this share of the
 range."""
 APART = 0.25
-"""A result is unusual if it differs from the mean of the others at its point by more than this share of the range."""
+"""A result is unusual if it differs from the mean of the other results at its point by more than this share of the
+range of all other results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def stored(service: Service, study_id: str, seq: int) -> Stored:
     """Return a result's numbers, and a warning if it is unusual. It is unusual if it is beyond natural bounds. If there
     are other results at its point, it is compared with these. Otherwise, it is unusual if it is outside the 99%
     interval that the model predicted when it chose the point, widened by the noise. Without such a prediction, or if
-    the prediction is based on too few results, it is unusual if it is far outside the range of all others.
+    the prediction is based on too few results, it is unusual if it is far outside the range of all other results.
 
     Raises:
         StudyNotFound, ObservationNotFound: the study or the result does not exist.
@@ -73,8 +74,8 @@ def stored(service: Service, study_id: str, seq: int) -> Stored:
 
 
 def warnings(service: Service, study_id: str, seqs: Sequence[int]) -> dict[int, str]:
-    """Return the warnings about the unusual ones among some results, by number. There is none about results that are
-    excluded or outside the space, or whose value a person has confirmed.
+    """Return number -> warning, for those of the given results that are unusual. Results that are excluded or outside
+    the space, or whose value a person has confirmed, have no warning.
 
     Raises:
         StudyNotFound: the study does not exist.
@@ -174,7 +175,7 @@ def _sentence(study: Study, compared: _Comparison, model: _Model) -> str:
 
 
 def _warning(study: Study, value: float, compared: _Comparison, model: _Model) -> str:
-    """Return a sentence about a value that is unusual beside the other results; empty if it is not."""
+    """Return a sentence about a value that is unusual compared with the other results; empty if it is not."""
     others = compared.others
     extent = others.high - others.low
     if others.there:
@@ -197,10 +198,10 @@ def _warning(study: Study, value: float, compared: _Comparison, model: _Model) -
 def _is_other_wrong(study: Study, value: float, compared: _Comparison, model: _Model) -> bool:
     """Return whether the other results at the point are probably wrong, and this value is not.
 
-    That is so if the model gives less weight to one of the other results at the point, and not to this one. If it gives
-    full weight to all of them, the model's prediction before the first result at the point decides: it must cover this
-    value, but not the mean of the others. Without a prediction, the range of the results elsewhere, widened by BEYOND
-    times its length on either side, takes its place."""
+    That is so if the model gives less weight to one of the other results at the point, and not to this one. If the
+    model gives full weight to all results at the point, its prediction before the first of them decides: the
+    prediction's interval must contain this value, but not the mean of the others. Without a prediction, the interval is
+    the range of the results at other points, widened by ``BEYOND`` times its length at either end."""
     if model.doubted.intersection(each.seq for each in compared.others.there):
         return compared.result.seq not in model.doubted
     if compared.result.seq in model.doubted:

@@ -15,7 +15,7 @@ NoVerdict = Literal["constant", "not_this_algorithm"]
 MIN_RESULTS = 8
 """The minimum number of results for a verdict."""
 POOR = 0.85
-"""The model predicts poorly if its mean error, divided by that of the median of the other results, is at least this.
+"""The model predicts poorly if its mean error is at least this share of the mean error of the median of other results.
 With 20 results of pure noise, 90% of these ratios are at least this large."""
 WIDE = 0.8
 """The intervals are too wide if half of them are at least this share of the range of all results."""
@@ -74,7 +74,7 @@ class Errors(NamedTuple):
 
     of_model: float | None
     of_median: float | None
-    """The error if each result is predicted by the median of the others."""
+    """The error if each result is predicted by the median of the other results."""
 
     @property
     def are_poor(self) -> bool:

@@ -27,7 +27,7 @@ PHASES: Mapping[str | None, str] = {
 }
 """Phase of the search -> sentence."""
 INFEASIBLE = "No result satisfies all outcome constraints yet, so the search looks for a point that does."
-FALLBACK = "The model did not answer in time, so the point is quasi-random."
+FALLBACK = "The model had failed or did not answer in time, so the point is quasi-random."
 HALF = 0.5
 MIN_DIGITS = 4
 MAX_DIGITS = 15
@@ -59,7 +59,7 @@ class Known:
     results: int = 0
     """The number of results."""
     fewest: int = 0
-    """The number of results with which one can rely on the model."""
+    """The number of results from which on one can rely on the model."""
 
     @property
     def feasible_best(self) -> BestResult | None:
@@ -67,7 +67,7 @@ class Known:
         return self.best if self.best is not None and self.best.get("feasible", True) else None
 
     def estimate(self, found: StoredPrediction, quantity: Quantity) -> str:
-        """Format a prediction with its 90% interval or, if its bounds are others, with its standard deviation."""
+        """Format a prediction with its 90% interval or, without ``has_intervals``, with its standard deviation."""
         mean, std = found["mean"], found["std"]
         if not std > 0.0:
             return with_unit(_with_resolution(quantity.within(mean), 0.0), quantity.unit)

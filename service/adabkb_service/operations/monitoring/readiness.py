@@ -15,7 +15,7 @@ def check(service: Service) -> None:
     PostgreSQL was full, make a test write.
 
     Raises:
-        NotReady: at least one of them does not work. The error lists those that do not.
+        NotReady: at least one of these parts does not work. The error lists the parts that do not.
     """
     field_errors = [FieldError(f"/{part}", detail, "not_ready") for part, detail in _field_errors(service)]
     if field_errors:
@@ -39,4 +39,4 @@ def _field_errors(service: Service) -> Iterator[tuple[str, str]]:
     if service.is_loading:
         yield "models", "the server has started and is loading the engine; suggestions wait for it"
     elif down := service.inference.load.down:
-        yield "models", f"{down} of the model processes ended and cannot be restarted; see the server's log"
+        yield "models", f"{down} of the model processes do not run, and the server cannot start them; see its log"

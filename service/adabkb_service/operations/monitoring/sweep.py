@@ -3,7 +3,7 @@
 It expires leases, deletes old idempotency keys, old sessions and old entries of the trash and of the audit log, and
 removes the rows of deleted studies.
 
-Several servers may do this at the same time: each finds only the work that the others have not done yet.
+Several servers may do this at the same time: each finds only the work that is left.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 STUDIES_AT_ONCE = 100
 """The number of studies whose leases are checked at the same time."""
 SWEEP_SECONDS = 10.0
-"""Seconds for which a sweep waits for these studies before it continues with the next ones."""
+"""Seconds for which a sweep waits for these studies before it continues with the next studies."""
 FAILED_SECONDS = 60.0
 """Seconds until the next attempt for a study whose leases could not be expired."""
 KEYS_AT_ONCE = 500
@@ -119,7 +119,7 @@ def forget_keys(service: Service, hours: float, seconds_since: float) -> None:
 
 def empty_trash(service: Service, seconds_since: float) -> None:
     """Permanently delete studies that have been in the trash for ``trash.DAYS``, sessions that ended that long ago, and
-    entries of the audit log that are older than ``audit.DAYS``. The cutoff advances like that of keys."""
+    entries of the audit log that are older than ``audit.DAYS``. The cutoff advances as in ``forget_keys``."""
     with service.database.writing() as connection:
         span = timedelta(days=trash.DAYS)
         before = _move_cutoff(service, connection, "trash", span, trash_rows.oldest(connection), seconds_since)

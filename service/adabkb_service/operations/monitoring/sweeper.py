@@ -22,15 +22,16 @@ class Job:
     perform: Callable[[float], object]
     """Gets the number of seconds since the last attempt in this server, or since its start."""
     seconds: float = 0.0
-    """How many seconds after it succeeded it is due again; 0 for each round."""
+    """Seconds after which a job that succeeded is due again; 0 for each round."""
 
 
 class Sweeper:
-    """Performs jobs in rounds. A job that fails is tried again in the next round. Its failure is logged once, until it
-    succeeds or fails in another way. The other jobs still run, unless the database does not answer."""
+    """Performs jobs in rounds. A job that fails is tried again in the next round. The same failure of a job is logged
+    once until the job succeeds or fails in another way. Other jobs still run, unless the database does not answer."""
 
     def __init__(self, jobs: Sequence[Job], pause: float, now: Callable[[], float] = time.monotonic) -> None:
-        """Create it with the jobs, in order, the number of seconds between two rounds, and a clock."""
+        """Create a sweeper for jobs, in order. ``pause`` is the number of seconds between two rounds, and ``now`` a
+        clock."""
         self._jobs = jobs
         self._pause = pause
         self._now = now
@@ -68,7 +69,7 @@ class Sweeper:
                 self._failed.pop(job.name, None)
 
     def _log(self, job: Job, error: Exception) -> None:
-        """Log a failure, unless it is the same as that of the last attempt. A defect has its traceback."""
+        """Log a failure, unless the last attempt failed in the same way. For a defect, log the traceback."""
         text = f"{type(error).__name__}: {error}"
         if self._failed.get(job.name) != text:
             trace = None if isinstance(error, AdaBKBError) else error

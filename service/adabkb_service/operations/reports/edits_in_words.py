@@ -24,7 +24,7 @@ RULES: Mapping[str, str] = {
 }
 """Name of a rule -> what a sentence calls it."""
 DESCRIBED = ("constraints", "outcome_constraints")
-"""Fields of a definition that ``_differences`` describes in detail. Of each other one, it says only that it changed."""
+"""Fields of a definition that ``_differences`` describes in detail. Of others, it only says that they changed."""
 
 
 def edits(changes: Iterable[EventRow]) -> dict[int, str]:

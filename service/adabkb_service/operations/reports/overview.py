@@ -53,7 +53,7 @@ class StudyLine:
     state: str
     """The state, or ``ending`` if the study issues no more new points, but has trials without a result."""
     course: Course
-    """The records, without the results that the others contradict."""
+    """The records, without the results that other results contradict."""
     owner: str | None
     """None if no token is required, or if the study has no owner."""
     is_doubted: bool

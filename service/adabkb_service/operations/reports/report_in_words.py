@@ -70,7 +70,7 @@ class Headline(NamedTuple):
     value: str
     """With its unit."""
     where: str
-    """The trial and, if its point was repeated, what the value is the mean of; or that the value is expected."""
+    """The origin of the value in words: its trial, the results of which it is the mean, or the model."""
     conditions: list[tuple[str, str]]
     """The name and the value of each parameter."""
     is_doubted: bool = False
@@ -337,7 +337,7 @@ def result_cells(study: answers.Study, line: Line, reasons: Mapping[int, str] = 
 
 
 def _measured_cells(study: answers.Study, result: answers.Observation | None) -> list[str]:
-    """Return the value with its standard error, unless there are several objectives, and those of each metric."""
+    """Return the value, unless there are several objectives, and each metric, with their standard errors."""
     cells = []
     if not study.objectives:
         value, error = (None, None) if result is None else (result.value, result.std_error)

@@ -76,8 +76,8 @@ class StudyReport:
     measured_at: list[list[str]]
     """For each point on the model's front: the names of the results there, in any context."""
     is_now: bool
-    """Whether the recommendation is for the context of the latest result, since the best point depends on a context
-    with numbers, such as the day; with several objectives, on any context."""
+    """Whether the recommendation is for the context of the latest result. It is if a context parameter is a number,
+    such as the day; with several objectives, if there is any context parameter."""
     owner: str | None
     """The user who owns the study; None if no token is required, or if the study has no owner."""
     workers: list[WorkerRow]

@@ -16,9 +16,8 @@ from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.quotas import check_new_study
 from adabkb_service.contract import answers
 from adabkb_service.contract.budget import IN_COSTS, NEEDS_PLATES, NOT_IN_COSTS, cost_budget_of
-from adabkb_service.contract.context import ALONE as IN_CONTEXT
-from adabkb_service.contract.context import context_of
-from adabkb_service.contract.objectives import ALONE
+from adabkb_service.contract.context import WITHOUT_CONTEXT_ONLY, context_of
+from adabkb_service.contract.objectives import SINGLE_OBJECTIVE_ONLY
 from adabkb_service.contract.quantities import UNNAMED, WORDS, check_quantities
 from adabkb_service.contract.readable import check_readable
 from adabkb_service.contract.stop import Stop
@@ -367,10 +366,10 @@ def _check_rules(definition: StoredDefinition, changes: dict[str, Any]) -> None:
     """Refuse a new tolerance or new stopping rules that the study does not support."""
     field_errors = []
     if definition.objectives and changes.get("tolerance") is not None:
-        field_errors.append(FieldError("/tolerance", ALONE["tolerance"], "objectives"))
+        field_errors.append(FieldError("/tolerance", SINGLE_OBJECTIVE_ONLY["tolerance"], "objectives"))
     if context_of(definition.parameters):
         field_errors += [
-            FieldError(f"/{name}", IN_CONTEXT[name], "context")
+            FieldError(f"/{name}", WITHOUT_CONTEXT_ONLY[name], "context")
             for name in ("stop", "tolerance")
             if changes.get(name) is not None
         ]

@@ -24,13 +24,13 @@ Array = NDArray[np.float64]
 MIN_RESULTS = 4
 """The minimum number of results that an older study must have within the new space."""
 EXAMINED = 500
-"""A snapshot is chosen from this number of best results of the older study, and about as many that are spread over it.
-For a metric, it is chosen from twice this number of results that are spread over the study."""
+"""The points of a snapshot are chosen from this number of best results of the older study, and about as many that are
+evenly spread over the study. For a metric, they are chosen from about twice this number of evenly spread results."""
 DIGITS = 6
 """The number of decimals of the stored coordinates and outputs."""
 
 UNKNOWN = "is not a study that you may read; give one that GET /v1/studies lists, or leave it out"
-SEVERAL = "has several objectives, and none matches this study's; leave it out"
+SEVERAL = "has several objectives, but this study has only one; leave it out"
 NO_OBJECTIVE = "measures none of the objectives of this study ({names}); leave it out, or use the same names"
 NOTHING_SHARED = (
     "has no parameter in common with this study (with the same name and kind, and not fixed); leave it out, or use "
@@ -103,9 +103,9 @@ def _results(
     shared: list[str],
     metric: str | None,
 ) -> tuple[list[list[float]], list[float]]:
-    """Return the results that lie in both current spaces: their positions along the shared axes, and their values, or
-    those of a metric."""
-    space, was = new.space(), older.space()
+    """Return the positions along the shared axes of the results that lie in both current spaces, and their values; with
+    ``metric``, the values of this metric."""
+    space, older_space = new.space(), older.space()
     rests = zip(space.axes, space.activity.rest.tolist(), strict=True)
     axes = [(axis, rest) for axis, rest in rests if axis.name in shared]
     points, values = [], []
@@ -114,17 +114,18 @@ def _results(
     else:
         rows = observations.spread(connection, study.id, 2 * EXAMINED)
     for row in rows:
-        position, value = _position(row, was, axes), row.value if metric is None else (row.metrics or {}).get(metric)
+        position = _position(row, older_space, axes)
+        value = row.value if metric is None else (row.metrics or {}).get(metric)
         if position is not None and value is not None:
             points.append(position)
             values.append(value)
     return points, values
 
 
-def _position(row: ObservationRow, was: Space, axes: list[tuple[Axis, float]]) -> list[float] | None:
+def _position(row: ObservationRow, older_space: Space, axes: list[tuple[Axis, float]]) -> list[float] | None:
     """Return the position of a result along some axes. ``axes`` are pairs of an axis and the position to use if the
     axis is inactive. Return None if the result is outside the older study's space or the range of an axis."""
-    point = was.present(row.parameters)
+    point = older_space.present(row.parameters)
     if point is None:
         return None
     if not all(holds(axis, point[axis.name]) for axis, _ in axes if axis.name in point):

@@ -100,7 +100,7 @@ def header_line(parameter: CatalogueParameter) -> str:
 
 
 def _first_names(columns: Sequence[str]) -> str:
-    """Return the first ``MAX_NAMED`` column names, and the number of the others."""
+    """Return the first ``MAX_NAMED`` column names, and the number of further names."""
     more = f" and {len(columns) - MAX_NAMED} more" if len(columns) > MAX_NAMED else ""
     return f"{', '.join(map(_quote, columns[:MAX_NAMED]))}{more}"
 

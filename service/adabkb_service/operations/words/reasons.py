@@ -38,6 +38,5 @@ def reason_of(event: EventRow) -> str:
 
 
 def of_event(kind: str, reason: str | None) -> str:
-    """Return the reason of an event in words: that of a code, otherwise the text that a person gave; empty without a
-    reason."""
+    """Return the reason of an event: a code in words, or the text that a person gave; empty without a reason."""
     return OF_EVENTS.get(kind, {}).get(reason or "", reason or "")

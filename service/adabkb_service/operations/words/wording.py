@@ -293,7 +293,7 @@ def units(study: Study) -> dict[str, str]:
 
 
 def title(study: Study, name: str | None = None) -> str:
-    """Return the title of a metric's column, with its unit; without a name, that of the single objective."""
+    """Return the title of the column of a metric or, without a name, of the single objective, with its unit."""
     known = quantity(study, name)
     return titled(name or "Result", known.label, known.unit)
 

@@ -41,7 +41,7 @@ def test_tokens_are_listed_newest_first_and_links_separately(connection: sa.Conn
     first = tokens.page(connection, None, 2)
     assert [row.id for row in first] == [B, C]
     assert [row.id for row in tokens.page(connection, (first[-1].created_at, C), 2)] == [A]
-    assert [row.id for row in tokens.page(connection, None, 2, link="s")] == [A]
+    assert [row.id for row in tokens.page(connection, None, 2, link_study_id="s")] == [A]
 
 
 def test_token_is_revoked_once_and_links_together(connection: sa.Connection) -> None:

@@ -18,9 +18,9 @@ def seqs(rows: list[ObservationRow]) -> list[int]:
     return [row.seq for row in rows]
 
 
-def best(connection: sa.Connection, but: Collection[int] = ()) -> tuple[int | None, int | None]:
+def best(connection: sa.Connection, without: Collection[int] = ()) -> tuple[int | None, int | None]:
     """The smallest and the largest observation that counts."""
-    found = [observations.best(connection, "s", maximize=maximize, but=but) for maximize in (False, True)]
+    found = [observations.best(connection, "s", maximize=maximize, without=without) for maximize in (False, True)]
     smallest, largest = (None if row is None else row.seq for row in found)
     return smallest, largest
 
@@ -105,7 +105,7 @@ def test_only_result_is_best(connection: sa.Connection) -> None:
     row = observation(1, 0.5, std_error=0.1)
     observations.add(connection, [row])
     for maximize in (False, True):
-        assert observations.best(connection, "s", maximize=maximize, but=[]) == row
+        assert observations.best(connection, "s", maximize=maximize, without=[]) == row
 
 
 def test_best_is_the_smallest_or_the_largest(connection: sa.Connection) -> None:

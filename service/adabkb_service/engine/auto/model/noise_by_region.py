@@ -5,8 +5,9 @@ The sample variance of the g-th replicated point, with m_g degrees of freedom, i
     log s_g^2 - psi(m_g / 2) + log(m_g / 2) ~ N(log v(x_g), psi'(m_g / 2))
 
 (Bartlett and Kendall 1946). log v is a constant plus a Gaussian process with a squared exponential kernel over the
-cube. The likelihood selects its lengthscale and amplitude from a few values. It must be ``EVIDENCE`` times that of a
-constant alone; otherwise the noise is learned from all results together, as without replicates.
+cube. Its lengthscale and amplitude are those with the largest likelihood among a few values. This likelihood must be
+more than ``EVIDENCE`` times that of a constant alone; otherwise the noise is learned from all results together, as
+without replicates.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Array = NDArray[np.float64]
 FEWEST = 4
 """The minimum number of points with replicates for noise that differs between regions."""
 EVIDENCE = 20.0
-"""The minimum ratio of the likelihood to that of constant noise."""
+"""The ratio that the likelihood to that of constant noise must exceed."""
 LENGTHSCALES = (0.15, 0.3, 0.6)
 """Lengthscales in the unit cube, in units of the square root of the number of axes."""
 AMPLITUDES = (1.0, 2.5)
@@ -32,7 +33,8 @@ AMPLITUDES = (1.0, 2.5)
 CONSTANT = 10.0
 """Prior standard deviation of the constant term of log v."""
 LEAST = 1e-6
-"""The minimum standard deviation of noise, as a share of the range of the results, for equal replicates."""
+"""The minimum sample standard deviation at a point, as a share of the range of the results; without it, the logarithm
+for equal replicates would be infinite."""
 
 
 def noise_by_region(problem: Problem, record: Record) -> Array:
@@ -65,7 +67,8 @@ def _noise_by_region(problem: Problem, record: Record) -> Array:
 
 def _smoothed(domain: Domain, at: Array, logs: Array, variances: Array, places: Array) -> Array | None:
     """Return log v at places, (k, d), given log sample variances, (g,), at points, (g, d), and the variances of their
-    errors, (g,); None if a constant is about as likely."""
+    errors, (g,); None unless a log v that differs between points is more than ``EVIDENCE`` times as likely as a
+    constant."""
     constant = CONSTANT**2
     center = float(np.average(logs, weights=1.0 / variances))
     alone = _log_likelihood(np.diag(variances) + constant, logs - center)

@@ -24,8 +24,8 @@ def recommend_within(state: State, within: Slice, feasible: float = FEASIBLE) ->
     Candidates are the points of the best results, moved into the slice, and the maximum of the search's posterior mean
     in it. The point need not have been evaluated.
 
-    If metrics have bounds, only points that satisfy them with at least the probability ``feasible`` are considered or,
-    if there are none, the one with the largest probability.
+    If metrics have bounds, only candidates that satisfy them with at least the probability ``feasible`` count. If there
+    are none, return the candidate with the largest probability.
     """
     if not state.record.size:
         return None
