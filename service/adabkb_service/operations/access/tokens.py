@@ -158,7 +158,7 @@ def _create(
     with service.database.writing() as connection:
         if key is not None and tokens.find(connection, row.id) is not None:
             raise TokenExists(row.id)
-        inherited = [] if link is not None else _inherited(connection, row.user)
+        inherited = [] if link_study_id is not None else _inherited(connection, row.user)
         tokens.add(connection, row)
         audit.note(connection, caller, now, "token created", row.id, **_details(shown))
     return NewToken(**dict(shown), token=minted.token, inherited_studies=tuple(inherited))
