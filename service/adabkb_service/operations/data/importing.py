@@ -16,6 +16,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, NoReturn, cast
 
@@ -164,7 +165,7 @@ def _examine_copy(study: StudyRow, write: Callable[[Add], None]) -> None:
     Raises:
         Invalid: the study is inconsistent.
     """
-    with TemporaryDirectory(prefix="adabkb-") as folder, closing(Database(f"sqlite:///{folder}/copy.db")) as database:
+    with TemporaryDirectory(prefix="adabkb-") as folder, closing(Database(Path(folder, "copy.db"))) as database:
         try:
             with database.writing() as connection:
                 metadata.create_all(connection)
