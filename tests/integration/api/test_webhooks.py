@@ -10,17 +10,19 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from ipaddress import ip_network
 from typing import Any
 
 import httpx
 import pytest
 from standardwebhooks import Webhook
 
+from adabkb_service.operations.webhooks.outbound import NotSent, post, shut
 from tests.integration.api.conftest import DEFINITION
 from tests.integration.operations.receiver import LOOPBACK, Receiver, receiving
 from tests.samples import some
 from tests.servers import free_port, server_on
-from tests.waiting import wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 PROMPT = {"webhook_networks": LOOPBACK, "sweep_seconds": 0.02, "webhook_retry_seconds": 0.05}
 
@@ -317,6 +319,29 @@ def answer_slowly(server: socket.socket) -> None:
         while True:
             connection.sendall(b"H")
             time.sleep(0.1)
+
+
+def test_stop_ends_a_handshake() -> None:
+    """Otherwise a receiver that sends its part byte by byte would delay the stop of the server until the timeout."""
+    listener, opened = socket.create_server(("127.0.0.1", 0)), list[socket.socket]()
+
+    def is_left() -> bool:
+        with suppress(ConnectionError), listener.accept()[0] as receiver:
+            receiver.recv(10_000)
+            shut(opened)
+            receiver.sendall(b"\x16\x03\x03\x40\x00")  # announces 16,384 bytes
+            for _ in range(1000):
+                receiver.sendall(b"\x02")
+                time.sleep(0.02)
+            return False
+        return True
+
+    with listener, ThreadPoolExecutor(1) as pool:
+        left = pool.submit(is_left)
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}/"
+        with pytest.raises(NotSent):
+            post(url, b"{}", {}, [ip_network(LOOPBACK)], TIMEOUT_SECONDS, opened)
+        assert left.result()
 
 
 def test_secret_is_shown_once_and_only_owners_see_webhooks(api: httpx.Client) -> None:
