@@ -5,14 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from types import FrameType
 from typing import Any
 
 import httpx
+import sqlalchemy as sa
 
 from adabkb_service.api.trash import restore_study
 from adabkb_service.inference.restore import restore as restore_model
 from adabkb_service.operations.data import doctor, export, trash
+from adabkb_service.storage.database import Database
+from adabkb_service.storage.tables import parts
 from tests.calls import Gate, Seen, watching
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import server_on
@@ -50,6 +54,17 @@ def delete_and_restore(api: httpx.Client, exporting: Gate, examining: Gate) -> N
             gate.may_continue.set()
             assert answer.result().status_code == (204 if gate is exporting else 200)
     assert api.get(study).json() == before
+
+
+def test_study_whose_content_in_the_trash_is_damaged_stays_there(other_sqlite: str) -> None:
+    with server_on(other_sqlite) as address, httpx.Client(base_url=address, timeout=60) as api:
+        assert api.post("/v1/studies", json=DEFINITION).status_code == 201
+        assert api.delete("/v1/studies/s").status_code == 204
+        with closing(Database(other_sqlite)) as database, database.writing() as connection:
+            connection.execute(parts.update().values(content=sa.func.substr(parts.c.content, 1, 100)))
+        refused = api.post("/v1/studies/s/restore")
+        assert (refused.status_code, "backup" in refused.json()["detail"]) == (422, True), refused.text
+        assert len(api.get("/v1/trash").json()["items"]) == 1
 
 
 def test_studies_are_restored_one_at_a_time_and_without_their_models(other_sqlite: str) -> None:

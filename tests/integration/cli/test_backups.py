@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from typer.testing import CliRunner, Result
 
 from adabkb_service.cli.main import app
+from adabkb_service.operations.data.importing import import_study
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 from tests.integration.api.conftest import DEFINITION
@@ -168,6 +169,23 @@ def test_an_import_works_in_a_temporary_folder_with_a_percent_sign(
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     done = adabkb("data", "import", file, "--database", target)
     assert (done.exit_code, "6 observations" in done.output) == (0, True), done.output
+
+
+def test_an_import_names_the_encoding_of_a_file_and_passes_other_errors_on(filled: str, tmp_path: Path) -> None:
+    """Only what is wrong in the file counts as an error in the file."""
+    file, target = tmp_path / "s.jsonl", f"sqlite:///{tmp_path}/target.db"
+    with server_on(filled) as address:
+        exported = httpx.get(f"{address}/v1/studies/s/export").text
+    file.write_bytes(exported.replace('"s"', '"s\u00e9"').encode("latin-1"))
+    refused = adabkb("data", "import", file, "--database", target)
+    said = " ".join(refused.output.split())
+    assert (refused.exit_code, "cannot read" in said, "codec can't decode byte" in said) == (1, True, True), said
+
+    def fail(*_: object) -> None:
+        raise KeyError("a fault of the code")
+
+    with closing(Database(target)) as database, pytest.raises(KeyError, match="a fault of the code"):
+        import_study(database, exported.splitlines(), fail)
 
 
 def test_a_study_from_a_backup_has_no_owner_and_the_import_says_so(filled: str, tmp_path: Path) -> None:

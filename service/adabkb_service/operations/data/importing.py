@@ -9,6 +9,7 @@ must be restorable. Contents of files are kept on disk meanwhile (``FileContents
 
 from __future__ import annotations
 
+import logging
 import math
 from base64 import b64decode
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -45,6 +46,8 @@ from adabkb_service.storage.rows import EventRow, KeyRow, StudyRow, TrialRow, cr
 from adabkb_service.storage.tables import metadata
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.replay_state import ReplayState, replayed
+
+logger = logging.getLogger(__name__)
 
 
 class Line(NamedTuple):
@@ -88,25 +91,35 @@ def import_study(
         Contention: another request is creating, deleting or restoring this study.
         Invalid: a line is invalid (the message gives its number), or the log contradicts the other lines.
         StudyExists: a study with this id exists.
+        Exception: an error of ``lines`` or of ``also``, unchanged.
     """
-    try:
-        with TemporaryFile(prefix="adabkb-") as file:
-            return _import(database, lines, also, FileContents(file), from_trash=from_trash)
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # An altered log may cause any of these errors. The study has not been committed.
-        raise _invalid(f"its lines contradict each other ({type(error).__name__})") from error
+    with TemporaryFile(prefix="adabkb-") as file:
+        contents = FileContents(file)
+        found = _parse(lines, contents)
+        try:
+            study, write = _checked(found, contents, from_trash=from_trash)
+        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # An altered log may cause any of these errors, but so may a fault of this code.
+            logger.info("the lines of an export contradict each other", exc_info=True)
+            raise _invalid(f"its lines contradict each other ({type(error).__name__})") from error
+        with database.reading() as connection:
+            if studies.find(connection, study.id) is not None:
+                raise StudyExists(
+                    f"There is a study {study.id!r} in this database; delete it first, or import into another one."
+                )
+        removal.remove_abandoned(database, study.id, database.now, math.inf)
+        with container_writer(database, study.id, database.now) as container:
+            write(container.add)
+            container.add(partial(_write_keys, study.id), _contents(found, "key"))
+            with container.last_transaction() as connection:
+                studies.add(connection, study)
+                also(connection, study)
+    return lifecycle.full_view(study)
 
 
-def _import(
-    database: Database,
-    lines: Iterable[str],
-    also: Callable[[Connection, StudyRow], None],
-    contents: FileContents,
-    *,
-    from_trash: bool,
-) -> views.Study:
-    """Import a study. If the log was altered, any error may be raised."""
-    found = _parse(lines, contents)
+def _checked(found: Lines, contents: FileContents, *, from_trash: bool) -> tuple[StudyRow, Callable[[Add], None]]:
+    """Return the row of the study, and what adds its other rows, except idempotency keys. If the log was altered, any
+    error may be raised."""
     (shown,), (model,) = _contents(found, "study"), _contents(found, "model")
     log = [event_row(shown.id, **dict(event)) for event in _contents(found, "event")]
     try:
@@ -138,19 +151,7 @@ def _import(
         add(partial(_write_dictionary, study.id), _ordinals(found))
 
     _examine_copy(study, write)
-    with database.reading() as connection:
-        if studies.find(connection, study.id) is not None:
-            raise StudyExists(
-                f"There is a study {study.id!r} in this database; delete it first, or import into another one."
-            )
-    removal.remove_abandoned(database, study.id, database.now, math.inf)
-    with container_writer(database, study.id, database.now) as container:
-        write(container.add)
-        container.add(partial(_write_keys, study.id), _contents(found, "key"))
-        with container.last_transaction() as connection:
-            studies.add(connection, study)
-            also(connection, study)
-    return lifecycle.full_view(study)
+    return study, write
 
 
 def _write_cells(study_id: str, connection: Connection, rows: Sequence[tuple[str, str]]) -> None:
@@ -204,7 +205,7 @@ def _add_in_pieces(
 
 
 def _parse(lines: Iterable[str], contents: FileContents) -> Lines:
-    """Return the lines by type. Add the contents of files to ``contents``; their lines then have none."""
+    """Parse the lines, and return them by type. The contents of files are added to ``contents`` instead."""
     found: Lines = {kind: [] for kind in LINES}
     for number, line in enumerate(lines, 1):
         try:

@@ -11,6 +11,8 @@ study cannot be used again until all rows are removed.
 from __future__ import annotations
 
 import gzip
+import logging
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -24,7 +26,17 @@ from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.quotas import check_new_study
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.access import Deletion
-from adabkb_service.errors import Busy, Contention, DeletionNotFound, RestoreConflict, StudyExists, Unavailable, shown
+from adabkb_service.errors import (
+    Busy,
+    Contention,
+    DeletionNotFound,
+    FieldError,
+    Invalid,
+    RestoreConflict,
+    StudyExists,
+    Unavailable,
+    shown,
+)
 from adabkb_service.operations.access import audit
 from adabkb_service.operations.data import export
 from adabkb_service.operations.data.importing import import_study
@@ -40,6 +52,8 @@ from adabkb_service.storage.trash import TrashRow
 from adabkb_service.study import lifecycle
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.request import Key, Outcome, key_row, stored_answer
+
+logger = logging.getLogger(__name__)
 
 DAYS = 30
 """The number of days for which a study stays in the trash."""
@@ -235,8 +249,18 @@ def _pack(connection: Connection, study: StudyRow, packed: IO[bytes]) -> None:
 
 
 def _lines(packed: IO[bytes]) -> Iterator[str]:
-    with gzip.open(packed, "rt", encoding="utf-8") as file:
-        yield from file
+    """Yield the lines of an export.
+
+    Raises:
+        Invalid: it is damaged.
+    """
+    try:
+        with gzip.open(packed, "rt", encoding="utf-8") as file:
+            yield from file
+    except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeDecodeError) as error:
+        logger.exception("the content of a study in the trash is damaged")
+        remedy = "the server's operator can get the study out of a backup"
+        raise Invalid([FieldError("The study in the trash", f"is damaged; {remedy}", "invalid_export")]) from error
 
 
 def _view(row: TrashRow) -> Deletion:
