@@ -164,10 +164,12 @@ def test_trash_is_emptied_after_thirty_days_despite_clock_jumps(guarded: Guarded
     def held() -> bool:
         return "late" in {each["study"] for each in ann.get("/v1/trash").json()["items"]}
 
-    ahead, later = (Service(guarded.database, clock=lambda n=n: utc_now() + n * (DAYS + 1) * day) for n in (1, 2))
-    empty_trash(ahead, seconds_since=60)
+    def ahead(days: int) -> Service:
+        return Service(guarded.database, clock=lambda: utc_now() + days * day)
+
+    empty_trash(ahead(DAYS + 1), seconds_since=60)
     assert held()
-    empty_trash(later, seconds_since=(DAYS + 1) * day.total_seconds())
+    empty_trash(ahead(2 * (DAYS + 1)), seconds_since=(DAYS + 1) * day.total_seconds())
     assert not held()
 
 

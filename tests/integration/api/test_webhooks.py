@@ -7,7 +7,8 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from ipaddress import ip_network
@@ -17,7 +18,10 @@ import httpx
 import pytest
 from standardwebhooks import Webhook
 
+from adabkb_service.operations.monitoring.sweeper import Sweeper
+from adabkb_service.operations.webhooks.delivery import Delivery
 from adabkb_service.operations.webhooks.outbound import NotSent, post, shut
+from tests.calls import Seen, watching
 from tests.integration.api.conftest import DEFINITION
 from tests.integration.operations.receiver import LOOPBACK, Receiver, receiving
 from tests.samples import some
@@ -138,13 +142,19 @@ def test_no_message_is_lost_while_the_receiver_fails_and_the_server_stops(databa
 
 def test_server_on_a_copy_sends_no_messages_with_the_setting(database_url: str) -> None:
     """A server with messages on then sends them."""
+    rounds, deliveries = Counter[str](), Counter[str]()
+    watched: dict[Callable[..., Any], Seen] = {
+        Sweeper.round: lambda _, event: rounds.update([event]),
+        Delivery.round: lambda _, event: deliveries.update([event]),
+    }
     with receiving() as receiver:
-        with server(database_url, send_webhooks=False) as api:
+        with watching(watched), server(database_url, send_webhooks=False) as api:
             path = study(api)
             add_webhook(api, receiver)
             api.post(f"{path}/suggest")
-            time.sleep(0.5)
-            assert the_webhook(api)["delivered"] == 0
+            before = rounds["return"]
+            wait_for(lambda: rounds["return"] >= before + 2)
+            assert the_webhook(api)["delivered"] == deliveries["call"] == 0
         assert receiver.received == []
         with server(database_url):
             wait_for(lambda: received_events(receiver) == [("trial.reserved", 1)])
