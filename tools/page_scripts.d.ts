@@ -64,6 +64,8 @@ interface PastedRow {
   numbers: { trial?: number; observation?: number };
   /** What is stored of it. */
   stored: KnownRow | null;
+  /** Whether the form has added it. */
+  isAdded?: boolean;
 }
 
 interface KnownRow {

@@ -183,6 +183,7 @@ def create_app(settings: Settings, *, is_model_worker: bool = False) -> FastAPI:
         admission=CapacityLimiter(ADMISSION_THREADS),
         large_requests=FairQueue(1),
         charts=FairQueue(CHARTS),
+        restores=FairQueue(1),
         routes=[route for route in ROUTES if isinstance(route, APIRoute)],
         connection_limits=_connection_limits(settings),
         file_limits=Limits(settings.file_limit, settings.files_limit),

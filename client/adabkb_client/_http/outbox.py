@@ -79,8 +79,16 @@ class KeptResult(Shown):
 
     def __str__(self) -> str:
         trial = self.body.get("trial")
-        what = f"value {self.body['value']}" if "value" in self.body else "failure"
-        return f"the {what} of {f'trial {trial}' if trial else 'a point'} of study {self.study!r}"
+        return f"the {described(self.body)} of {f'trial {trial}' if trial else 'a point'} of study {self.study!r}"
+
+
+def described(body: Mapping[str, Any]) -> str:
+    """Return what a request reports: ``value 0.5``, ``metrics loss=0.5 size=3`` or ``failure (out of memory)``."""
+    if body.get("state") == "failed":
+        return f"failure ({body['reason']})" if body.get("reason") else "failure"
+    if body.get("value") is not None:
+        return f"value {body['value']}"
+    return " ".join(["metrics", *(f"{name}={number}" for name, number in (body.get("metrics") or {}).items())])
 
 
 @dataclass(frozen=True)
@@ -242,6 +250,8 @@ def _checked(kept: KeptResult) -> KeptResult:
         isinstance(text, str | None) for text in (kept.refusal, kept.last_error)
     ):
         raise TypeError("body must be an object, refusal and last_error a string or null")
+    if not all(isinstance(kept.body.get(name) or {}, dict) for name in ("parameters", "metrics")):
+        raise TypeError("parameters and metrics must be objects")
     if not PATH.fullmatch(kept.path) or not KEY.fullmatch(kept.idempotency_key):
         raise ValueError(
             "path must be that of a study's results, and idempotency_key must be printable ASCII without spaces"

@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 from starlette.datastructures import MutableHeaders
-from starlette.requests import cookie_parser
+from starlette.requests import ClientDisconnect, cookie_parser
 from starlette.types import Message, Receive, Scope, Send
 
 from adabkb_service.access.caller import ANYBODY, SCOPE_FOR, Caller, Need
@@ -116,7 +116,14 @@ class GuardedRoute(APIRoute):
         self._changes_rights = need in ("own", "admin") and "GET" not in (self.methods or ())
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check a request, then call the endpoint (ASGI)."""
+        """Check a request, then call the endpoint (ASGI). A client that disconnects before the response is no error of
+        the server."""
+        try:
+            await self._handle(scope, receive, send)
+        except ClientDisconnect:
+            await Response(status_code=400)(scope, receive, send)  # for logs and metrics: nobody reads it
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] not in (self.methods or ()):
             await super().handle(scope, receive, send)
             return

@@ -21,7 +21,6 @@ from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 
 from adabkb_service.api.admission import GuardedRoute
 from adabkb_service.api.conditional import IF_MATCH
@@ -150,16 +149,13 @@ class StrictRoute(GuardedRoute):
             strict = StrictRequest(request.scope, request.receive)
             _check_queries(strict, queries)
             _check_headers(strict, headers)
-            try:
-                if request.method == "DELETE" and await strict.body():
-                    detail = "is not read by this call; send no body, and a reason as ?reason= if the call has it"
-                    raise Invalid([FieldError("", detail, "ignored")])
-                if field is not None and await strict.body():
-                    _check_media_type(strict)
-                    # Here, because FastAPI answers 400 to any error during parsing.
-                    await strict.prepare(field.validate)
-            except ClientDisconnect:
-                return Response(status_code=400)  # the client has disconnected
+            if request.method == "DELETE" and await strict.body():
+                detail = "is not read by this call; send no body, and a reason as ?reason= if the call has it"
+                raise Invalid([FieldError("", detail, "ignored")])
+            if field is not None and await strict.body():
+                _check_media_type(strict)
+                # Here, because FastAPI answers 400 to any error during parsing.
+                await strict.prepare(field.validate)
             return await handler(strict)
 
         return strictly

@@ -20,7 +20,7 @@ from adabkb_service.api.deps import PageRequest, encoded_number
 from adabkb_service.api.model_reads import rendered
 from adabkb_service.api.parts import parts_of
 from adabkb_service.contract.requests import Page
-from adabkb_service.errors import Busy, Forbidden, StudyNotFound, TooManyAtOnce, Unauthorized
+from adabkb_service.errors import Busy, Forbidden, StudyNotFound, TooManyAtOnce, Unauthorized, Unavailable
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import read
 
@@ -116,7 +116,7 @@ async def _stream(
     limit: int,
 ) -> AsyncIterator[str]:
     """Yield server-sent events, with seq as the id, until the client disconnects or loses access, the study is
-    deleted, or the server stops.
+    deleted, the database does not respond, or the server stops. Clients reconnect, and get a 503 from an outage.
 
     Args:
         concurrency: counts the streams.
@@ -128,7 +128,7 @@ async def _stream(
         limit: the maximum number of events to read at a time.
     """
     with (
-        suppress(StudyNotFound, Unauthorized, Forbidden, Busy, TooManyAtOnce),
+        suppress(StudyNotFound, Unauthorized, Forbidden, Busy, TooManyAtOnce, Unavailable),
         concurrency.hold(STREAMS, caller),
         service.changes.waiting(study_id) as changed,
     ):

@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Request
 from sqlalchemy import URL
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
@@ -157,19 +157,18 @@ class Forwarding:
 
         Returns:
             None if the response was sent. If this server must perform the request, an ASGI ``receive`` that replays it.
+
+        Raises:
+            ClientDisconnect: the client has disconnected.
         """
         if self.other(study_id) is None:
             return receive
         if once and all(name != KEY for name, _ in scope["headers"]):
             scope["headers"] = [*scope["headers"], (KEY, uuid.uuid4().hex.encode())]
-        try:
-            body = await Request(scope, receive).body()
-            answer = None
-            if len(body) <= FORWARDED_BYTES:
-                answer = await self._first_answer(study_id, body, scope, receive)
-        except ClientDisconnect:
-            await Response(status_code=400)(scope, receive, send)  # this response is not read
-            return None
+        body = await Request(scope, receive).body()
+        answer = None
+        if len(body) <= FORWARDED_BYTES:
+            answer = await self._first_answer(study_id, body, scope, receive)
         if answer is None:
             return _replay_body(body, receive)
         note(trial=answer["trial"])

@@ -20,6 +20,7 @@ from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from fastapi import Depends, Request, Response
 from pydantic import BaseModel
+from starlette.requests import ClientDisconnect
 
 from adabkb_service.api.disconnect import disconnected
 from adabkb_service.api.parts import parts_of
@@ -122,6 +123,7 @@ class Reading:
         Raises:
             Busy: see ``ModelReads``.
             AdaBKBError: an error of the operation.
+            ClientDisconnect: the client has disconnected.
         """
         parts = parts_of(self._request.app)
 
@@ -130,7 +132,9 @@ class Reading:
             return rendered(found) if isinstance(found, BaseModel) else found
 
         answer = await parts.model_reads.answer(self._request, study_id, work)
-        return Response(status_code=400) if answer is None else answer  # the client has disconnected
+        if answer is None:
+            raise ClientDisconnect
+        return answer
 
     async def unless_busy(self, operation: Callable[..., Response], study_id: str) -> Response:
         """Return the response of an operation, as ``__call__`` does. If too many reads wait, the operation runs with no

@@ -45,6 +45,8 @@ class Parts:
     """The places of large requests that are being processed."""
     charts: FairQueue
     """The places of charts of whole studies that are being built."""
+    restores: FairQueue
+    """The place of the study that is being restored from the trash, which takes memory for its whole log."""
     routes: Sequence[APIRoute]
     """All routes but those of the documentation."""
     connection_limits: ConnectionLimits

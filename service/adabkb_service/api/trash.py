@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Response
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Body, Path, Request, Response
 
 from adabkb_service.api.admission import CallerDep, needs, not_for_links
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import KeyDep, Owner, PageDep, ServiceDep, StudyId, reply
+from adabkb_service.api.parts import parts_of
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.access import Deletion, RestoreBody
@@ -35,7 +38,8 @@ def list_trash(service: ServiceDep, page: PageDep, caller: CallerDep, owner: Own
     responses=responses(400, 404, 409, 413, 415, 422),
 )
 @needs("work", study="")
-def restore_study(
+async def restore_study(
+    request: Request,
     study_id: StudyId,
     service: ServiceDep,
     caller: CallerDep,
@@ -44,7 +48,9 @@ def restore_study(
 ) -> Response:
     """Restore a deleted study from the trash. It continues in the state in which it was deleted, with its webhooks and
     links."""
-    return reply(trash.restore(service, caller, study_id, body.deletion, key))
+    work = partial(trash.restore, service, caller, study_id, body.deletion, key)
+    async with parts_of(request.app).restores.slot(request):
+        return reply(await run_sync(work))
 
 
 @router.delete(

@@ -65,7 +65,8 @@ def _read(definition: Path) -> dict[str, Any]:
     is_stdin = str(definition) == "-"
     source = "standard input" if is_stdin else definition
     try:
-        found = json.loads(typer.get_text_stream("stdin").read() if is_stdin else definition.read_text())
+        raw = typer.get_binary_stream("stdin").read() if is_stdin else definition.read_bytes()
+        found = json.loads(raw.decode("utf-8-sig"))
     except OSError as error:
         fail(f"cannot read the definition from {source} ({error.strerror}); give a file, or - for standard input")
     except ValueError as error:

@@ -37,8 +37,9 @@ def settings(**flags: object) -> Settings:
 
 
 @contextmanager
-def opened(url: str, *, existing: bool = False) -> Iterator[Database]:
-    """Open a database for the block. With ``existing`` it must exist; otherwise SQLite creates the file."""
+def opened(url: str | Path, *, existing: bool = False) -> Iterator[Database]:
+    """Open a database, given as for ``Database``, for the block. With ``existing`` it must exist; otherwise SQLite
+    creates the file."""
     with reported(), closing(Database(url)) as database:
         if database.is_sqlite:
             _check_file(Path(database.url.database or ""), existing=existing)

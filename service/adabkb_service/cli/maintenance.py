@@ -108,17 +108,10 @@ def backup(
     adabkb data restore verifies it.
     """
     folder = file if file.is_dir() else None
-    if folder is not None:
-        file = folder / f"adabkb-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.db"
-    elif file.exists():
-        fail(f"{file} exists already; give the name of a new file, or a folder")
-    elif keep is not None:
-        fail(f"there is no folder {file}, which --keep needs; create it: mkdir -p {file}")
-    elif not file.parent.is_dir():
-        fail(f"there is no folder {file.parent}; create it: mkdir -p {file.parent}")
-    url, part = settings(database=database).database, file.with_name(f"{file.name}.part")
+    file = _new_backup(file, keep)
+    part = file.with_name(f"{file.name}.part")
     part.unlink(missing_ok=True)
-    with opened(url, existing=True) as source:
+    with opened(settings(database=database).database, existing=True) as source:
         with source.reading() as connection:
             status = migration.schema_status(connection)
             other = migration.current(connection) if status in ("older", "extended") else None
@@ -133,6 +126,8 @@ def backup(
             copying.duplicate(source, part)
         else:
             copied = _saved(source, part)
+    with reported():
+        backups.check(part)
     part.replace(file)
     backups.seal(file)
     if copied is not None and other is not None:
@@ -148,9 +143,23 @@ def backup(
     show(copied or {"schema": other}, what, as_json=as_json)
 
 
+def _new_backup(file: Path, keep: int | None) -> Path:
+    """Return the file to create: ``file`` itself or, if it is a folder, a new file in it. End the command if the file
+    exists already, or its folder does not."""
+    if file.is_dir():
+        return file / f"adabkb-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.db"
+    if file.exists():
+        fail(f"{file} exists already; give the name of a new file, or a folder")
+    if keep is not None:
+        fail(f"there is no folder {file}, which --keep needs; create it: mkdir -p {file}")
+    if not file.parent.is_dir():
+        fail(f"there is no folder {file.parent}; create it: mkdir -p {file.parent}")
+    return file
+
+
 def _saved(source: Database, file: Path) -> dict[str, int]:
     """Copy the database into a new SQLite file, and return the number of copied rows by table."""
-    with opened(f"sqlite:///{file}") as target:
+    with opened(file) as target:
         migration.require(source)
         migration.upgrade(target)
         return copying.copy(source, target)
@@ -174,7 +183,7 @@ def restore(
         name = backups.checksum_of(file).name
         text = f"there is no {name}, so only the structure of {file.name} was checked, not all of its data"
         typer.echo(f"warning: {text}", err=True)
-    copied = _copied(f"sqlite:///{file}", settings(database=database).database, exactly=False)
+    copied = _copied(file, settings(database=database).database, exactly=False)
     text = f"Restored {_extent(copied['studies'], copied['events'])}."
     show(copied, f"{text}\n{REVOKED_SINCE}" if copied.get("tokens") else text, as_json=as_json)
 
@@ -202,7 +211,7 @@ def _warn_of_additions(schema: str | None, where: str) -> None:
     typer.echo(f"warning: {text}", err=True)
 
 
-def _copied(source_url: str, target_url: str, *, exactly: bool = True) -> dict[str, int]:
+def _copied(source_url: str | Path, target_url: str, *, exactly: bool = True) -> dict[str, int]:
     """Copy a database into an empty one, and return the number of copied rows by table. ``exactly`` is as for
     ``migration.require``."""
     with opened(source_url, existing=True) as source, opened(target_url) as target:

@@ -10,13 +10,15 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from adabkb_client import KeptResult, Outbox
-from adabkb_client._http.outbox import delivery
+from adabkb_client._http.outbox import delivery, described
 from adabkb_service.cli.described import point
 from adabkb_service.cli.output import AsJson, fail, show
 from adabkb_service.cli.server_calls import Server, silence
 
 SHORT = 8
 """Number of characters of an idempotency key that identify a result on one machine."""
+SHOWN = ("trial", "parameters", "value", "std_error", "metrics", "std_errors", "partial", "state", "reason")
+"""The parts of a result that its JSON has; null for those that it lacks."""
 AGES = (("days", 86400), ("hours", 3600), ("minutes", 60))
 
 KeptFor = Annotated[
@@ -136,8 +138,7 @@ def _line(entry: Entry) -> str:
 
 def _result(body: dict[str, Any]) -> str:
     where = f"trial {body['trial']}" if body.get("trial") else point(body.get("parameters") or {})
-    result = repr(body["value"]) if "value" in body else f"failed ({body.get('reason') or 'no reason given'})"
-    return f"{where}: {result}"
+    return f"{where}: {described(body)}"
 
 
 def _age(kept: KeptResult) -> str:
@@ -158,7 +159,7 @@ def _document(entry: Entry) -> dict[str, Any]:
         "id": _id(kept),
         "server": entry.outbox.server,
         "study": kept.study,
-        **{name: kept.body.get(name) for name in ("trial", "parameters", "value", "std_error", "state", "reason")},
+        **{name: kept.body.get(name) for name in SHOWN},
         "kept_at": kept.kept_at,
         "seconds": _seconds(kept),
         "refusal": kept.refusal,

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
 from fastapi import Depends, Query, Request, Response
+from starlette.requests import ClientDisconnect
 
 from adabkb_service.api.parts import parts_of
 from adabkb_service.operations.reports.overview import Overview
@@ -28,8 +29,12 @@ def data_response(value: Any) -> Response:
 
 
 async def chart(request: Request, read: Callable[[], Any]) -> Response:
-    """Return the data of a chart. Only a few are computed at a time, and none for a disconnected client."""
+    """Return the data of a chart. Only a few are computed at a time, and none for a disconnected client.
+
+    Raises:
+        ClientDisconnect: the client has disconnected.
+    """
     async with parts_of(request.app).charts.slot(request):
         if await request.is_disconnected():
-            return Response(status_code=400)
+            raise ClientDisconnect
         return await run_sync(lambda: data_response(read()))

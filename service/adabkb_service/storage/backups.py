@@ -72,8 +72,11 @@ def check(file: Path) -> bool:
 
 def _damage(file: Path) -> str:
     """The first error that SQLite finds in the structure of a file; empty if it finds none."""
+    # Without immutable, SQLite would create a write-ahead log beside the file, and leave it there.
+    is_complete = not file.with_name(f"{file.name}-wal").exists()
+    options = "mode=ro&immutable=1" if is_complete else "mode=ro"
     try:
-        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?{options}", uri=True)) as connection:
             found = str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
     except sqlite3.DatabaseError as error:
         return str(error)

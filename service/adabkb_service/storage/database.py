@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -59,7 +60,7 @@ class Database:
 
     def __init__(
         self,
-        url: str,
+        url: str | Path,
         *,
         lock_seconds: float = 10.0,
         holder_seconds: float | None = None,
@@ -70,7 +71,8 @@ class Database:
         """Check the URL. The first transaction opens a connection.
 
         Args:
-            url: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or ``postgresql://user@host/name``.
+            url: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or ``postgresql://user@host/name``, in which
+                ``%20`` is a space; or the path of a SQLite file, which is not decoded.
             lock_seconds: how long a transaction waits for a lock or a connection before it raises ``Busy``.
             holder_seconds: how long a writing transaction on PostgreSQL may be idle; None for no limit.
             statement_seconds: how long a statement may take on PostgreSQL before it raises ``Busy``; 0 for no limit.
@@ -80,7 +82,7 @@ class Database:
         Raises:
             ValueError: the URL has another form.
         """
-        self.url = _checked(url)
+        self.url = _checked(url) if isinstance(url, str) else URL.create("sqlite", database=str(url.absolute()))
         self._file = SqliteFile(self.url.database or "") if self.is_sqlite else None
         self.engine = _engine(self.url, lock_seconds, statement_seconds, connections, idle_seconds, self._file)
         self.last_error: str | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, insert, select, update
@@ -20,6 +20,8 @@ _CHANGE = update(observations).where(
 )
 _OF_TRIAL = _OF_STUDY.where(observations.c.trial == bindparam("its_trial")).order_by(observations.c.seq)
 
+ROWS_AT_ONCE = 100
+"""The number of rows of a part that ``from_best`` reads."""
 NUMBERS_AT_ONCE = 500
 """The maximum number of observations that a query names, since databases limit the parameters of a statement."""
 
@@ -104,6 +106,18 @@ def best(connection: Connection, study_id: str, *, maximize: bool, without: Coll
     )
     row = connection.execute(query).one_or_none()
     return None if row is None else ObservationRow(*row)
+
+
+def from_best(connection: Connection, study_id: str, *, maximize: bool) -> Iterator[ObservationRow]:
+    """Yield the observations that have a value and are not excluded: the best first, and of equally good ones the
+    first. They are read in parts. Close the generator before the connection."""
+    value = observations.c.value
+    query = _OF_STUDY.where(observations.c.excluded.is_(False), value.is_not(None)).order_by(
+        value.desc() if maximize else value, observations.c.seq
+    )
+    with connection.execute(query, {"study": study_id}, execution_options={"yield_per": ROWS_AT_ONCE}) as found:
+        for row in found:
+            yield ObservationRow(*row)
 
 
 def best_and_others(connection: Connection, study_id: str, *, maximize: bool, count: int) -> list[ObservationRow]:

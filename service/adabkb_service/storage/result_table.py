@@ -21,6 +21,7 @@ from sqlalchemy import (
     Subquery,
     Text,
     and_,
+    case,
     cast,
     exists,
     false,
@@ -121,7 +122,7 @@ def page(
         measured = [name if name is None else _stored(name) for name in measured if NOT_IN_PATHS not in (name or "")]
     parts = [
         _results(connection, study_id, kind, worker, sort, measured),
-        _trials_without_result(study_id, kind, worker, sort),
+        _trials_without_result(connection, study_id, kind, worker, sort),
     ]
     count = sum(
         connection.execute(select(func.count()).select_from(part.subquery())).scalar_one() for part in _some(parts)
@@ -211,13 +212,15 @@ def _results(
         "state": func.coalesce(trials.c.state, "completed"),
         "worker": trials.c.worker,
     }
-    key = _nested(observations, sort) if sort.name is not None else keys[sort.column]
+    key = _nested(connection, observations, sort) if sort.name is not None else keys[sort.column]
     numbers = columns.trial.label("trial"), columns.seq.label("seq"), columns.excluded.label("excluded")
     made = select(*numbers, key.label("key"), columns.seq.label("observed"))
     return made.select_from(origin).where(*conditions)
 
 
-def _trials_without_result(study_id: str, kind: RowKind | None, worker: str, sort: Sort) -> Select[Any] | None:
+def _trials_without_result(
+    connection: Connection, study_id: str, kind: RowKind | None, worker: str, sort: Sort
+) -> Select[Any] | None:
     """The query for trials without a result; None if the kind has none."""
     if kind in WITH_RESULTS:
         return None
@@ -234,15 +237,21 @@ def _trials_without_result(study_id: str, kind: RowKind | None, worker: str, sor
         "state": columns.state,
         "worker": columns.worker,
     }
-    key = _nested(trials, sort) if sort.name is not None else keys[sort.column]
+    key = _nested(connection, trials, sort) if sort.name is not None else keys[sort.column]
     no_result = cast(null(), Integer).label("seq"), literal(False).label("excluded")
     return select(columns.number.label("trial"), *no_result, key.label("key")).where(*conditions)
 
 
-def _nested(table: Any, sort: Sort) -> ColumnElement[Any]:
+def _nested(connection: Connection, table: Any, sort: Sort) -> ColumnElement[Any]:
+    """The sort value in a JSON column. In an order of numbers, it is null for a value that is none, such as that of a
+    category before the parameter became a number."""
     value = table.c[NESTED[sort.column]][sort.name]
-    found: ColumnElement[Any] = value.as_string() if sort.is_text else value.as_float()
-    return found
+    if sort.is_text:
+        text: ColumnElement[Any] = value.as_string()
+        return text
+    is_sqlite = connection.dialect.name == "sqlite"
+    kind = func.json_type(value) if is_sqlite else func.json_typeof(value)
+    return case((kind.in_(("integer", "real", "number")), value.as_float()))
 
 
 def corrected(connection: Connection, study_id: str) -> set[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import subprocess
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from adabkb_client._importing import rows
 from adabkb_service import page
+from adabkb_service.operations.data.table import escaped
 from tools.npm import NODE
 
 ASSETS = Path(page.__file__).parent / "assets"
@@ -130,10 +133,18 @@ def test_both_numbers_of_a_cell_decide() -> None:
     assert run(f"columns.decimalSign({json.dumps(['A-1', ''])}) ?? null") is None
 
 
-def run(expression: str) -> Any:
-    """The value of an expression of the script ``columns``."""
+@pytest.mark.parametrize("note", ["=1+1", "'-x", "@x", "\tindented", "\rreturned", "'quoted"])
+def test_cells_that_an_export_escapes_are_read_as_they_were(note: str) -> None:
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows([["note"], [escaped(note)]])
+    (row,) = run(f"columns.read({json.dumps(file.getvalue())}).rows", "table")
+    assert row["cells"] == [note]
+
+
+def run(expression: str, script: str = "columns") -> Any:
+    """The value of an expression of a script, which is named ``columns`` in it."""
     program = f"""
-    const columns = await import({json.dumps((ASSETS / "columns.js").as_uri())});
+    const columns = await import({json.dumps((ASSETS / f"{script}.js").as_uri())});
     console.log(JSON.stringify({expression}));
     """
     command = [str(NODE), "--input-type=module", "-e", program]

@@ -9,12 +9,12 @@ import os
 import re
 import signal
 import socket
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.client import HTTPResponse
+from types import FrameType
 from typing import Any
 
 import httpx
@@ -24,6 +24,7 @@ from adabkb_service.api import model_reads
 from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
 from adabkb_service.settings import Settings
+from tests.calls import watching
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import serving
 from tests.waiting import wait_for
@@ -41,7 +42,19 @@ def answers(api: httpx.Client, study: str) -> bool:
 
 
 @pytest.fixture
-def server(other_sqlite: str, request: pytest.FixtureRequest) -> Iterator[tuple[str, int]]:
+def begun() -> Iterator[set[FrameType]]:
+    """The reads that the server has begun to answer or to refuse."""
+    frames = set[FrameType]()
+    with watching({model_reads.ModelReads.answer: lambda frame, _: frames.add(frame)}):
+        yield frames
+
+
+@pytest.fixture
+def server(
+    other_sqlite: str,
+    request: pytest.FixtureRequest,
+    begun: set[FrameType],  # noqa: ARG001 - observes threads that start later
+) -> Iterator[tuple[str, int]]:
     """A server with two model processes. Yields its address, and the model process of the study to stop. The parameter
     is the timeout of requests."""
     number = zlib.crc32(STOPPED.encode()) % 2
@@ -95,7 +108,7 @@ def waiting_messages(api: httpx.Client) -> float:
 
 
 @pytest.mark.long
-def test_reads_of_an_unresponsive_model_block_no_other_requests(server: tuple[str, int]) -> None:
+def test_reads_of_an_unresponsive_model_block_no_other_requests(server: tuple[str, int], begun: set[FrameType]) -> None:
     """They do not block readiness, admission, lists, suggestions, results or reads of other models."""
     address, pid = server
     most = model_reads.MAX_RUNNING_PER_STUDY + model_reads.MAX_WAITING_PER_STUDY
@@ -124,8 +137,10 @@ def test_reads_of_an_unresponsive_model_block_no_other_requests(server: tuple[st
         # Disconnected clients free their slots, although the model has not replied yet ...
 
         def all_wait() -> bool:
+            before = len(begun)
             with readers(address, f"/v1/studies/{STOPPED}/importance", most) as clients:
-                time.sleep(0.5)  # a refusal would arrive within this time
+                wait_for(lambda: len(begun) == before + most)
+                assert api.get("/readyz").status_code == 200  # its answer comes after refusals
                 return not any(answered(each) for each in clients)
 
         wait_for(all_wait)

@@ -148,6 +148,24 @@ def test_server_stores_nothing_in_a_deleted_or_replaced_file(tmp_path: Path) -> 
         check_recovery(api, url)
 
 
+def test_stream_ends_without_an_error_when_the_database_is_away(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It ends with the next check of its token. Its client connects again."""
+    path = tmp_path / "adabkb.db"
+    with server_on(f"sqlite:///{path}") as address, httpx.Client(base_url=address, timeout=TIMEOUT_SECONDS) as api:
+        token = api.post("/v1/tokens", json={"name": "root", "scopes": ["admin"]}).json()["token"]
+        api.headers["Authorization"] = f"Bearer {token}"
+        assert api.post("/v1/studies", json=DEFINITION).status_code == 201
+        with api.stream("GET", "/v1/studies/s/events", headers={"Accept": "text/event-stream"}) as stream:
+            lines = stream.iter_lines()
+            assert "event: created" in lines
+            path.rename(tmp_path / "aside.db")
+            assert not any("event: " in line for line in lines)
+        (tmp_path / "aside.db").rename(path)
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("uvicorn")] == []
+
+
 @pytest.mark.long
 def test_server_survives_too_few_file_descriptors(other_sqlite: str) -> None:
     """If connections use all of them, new ones are refused. The server reports the cause, and recovers when connections

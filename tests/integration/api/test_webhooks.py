@@ -7,20 +7,26 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from ipaddress import ip_network
 from typing import Any
 
 import httpx
 import pytest
 from standardwebhooks import Webhook
 
+from adabkb_service.operations.monitoring.sweeper import Sweeper
+from adabkb_service.operations.webhooks.delivery import Delivery
+from adabkb_service.operations.webhooks.outbound import NotSent, post, shut
+from tests.calls import Seen, watching
 from tests.integration.api.conftest import DEFINITION
 from tests.integration.operations.receiver import LOOPBACK, Receiver, receiving
 from tests.samples import some
 from tests.servers import free_port, server_on
-from tests.waiting import wait_for
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 PROMPT = {"webhook_networks": LOOPBACK, "sweep_seconds": 0.02, "webhook_retry_seconds": 0.05}
 
@@ -136,13 +142,19 @@ def test_no_message_is_lost_while_the_receiver_fails_and_the_server_stops(databa
 
 def test_server_on_a_copy_sends_no_messages_with_the_setting(database_url: str) -> None:
     """A server with messages on then sends them."""
+    rounds, deliveries = Counter[str](), Counter[str]()
+    watched: dict[Callable[..., Any], Seen] = {
+        Sweeper.round: lambda _, event: rounds.update([event]),
+        Delivery.round: lambda _, event: deliveries.update([event]),
+    }
     with receiving() as receiver:
-        with server(database_url, send_webhooks=False) as api:
+        with watching(watched), server(database_url, send_webhooks=False) as api:
             path = study(api)
             add_webhook(api, receiver)
             api.post(f"{path}/suggest")
-            time.sleep(0.5)
-            assert the_webhook(api)["delivered"] == 0
+            before = rounds["return"]
+            wait_for(lambda: rounds["return"] >= before + 2)
+            assert the_webhook(api)["delivered"] == deliveries["call"] == 0
         assert receiver.received == []
         with server(database_url):
             wait_for(lambda: received_events(receiver) == [("trial.reserved", 1)])
@@ -317,6 +329,29 @@ def answer_slowly(server: socket.socket) -> None:
         while True:
             connection.sendall(b"H")
             time.sleep(0.1)
+
+
+def test_stop_ends_a_handshake() -> None:
+    """Otherwise a receiver that sends its part byte by byte would delay the stop of the server until the timeout."""
+    listener, opened = socket.create_server(("127.0.0.1", 0)), list[socket.socket]()
+
+    def is_left() -> bool:
+        with suppress(ConnectionError), listener.accept()[0] as receiver:
+            receiver.recv(10_000)
+            shut(opened)
+            receiver.sendall(b"\x16\x03\x03\x40\x00")  # announces 16,384 bytes
+            for _ in range(1000):
+                receiver.sendall(b"\x02")
+                time.sleep(0.02)
+            return False
+        return True
+
+    with listener, ThreadPoolExecutor(1) as pool:
+        left = pool.submit(is_left)
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}/"
+        with pytest.raises(NotSent):
+            post(url, b"{}", {}, [ip_network(LOOPBACK)], TIMEOUT_SECONDS, opened)
+        assert left.result()
 
 
 def test_secret_is_shown_once_and_only_owners_see_webhooks(api: httpx.Client) -> None:

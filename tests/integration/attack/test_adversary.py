@@ -101,14 +101,25 @@ def categorical(name: str, choices: int) -> dict[str, Any]:
     return {"name": name, "kind": "categorical", "choices": [f"{choice} " + "x" * 480 for choice in range(choices)]}
 
 
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/v1/studies", "application/json"),
+        ("/v1/studies/s/trials/1/files?name=photo.jpg", "image/jpeg"),
+        ("/studies/s/sheet", "application/vnd.ms-excel"),
+    ],
+)
 def test_client_that_disconnects_during_its_body_causes_no_server_error(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, path: str, kind: str
 ) -> None:
     with server_on(f"sqlite:///{tmp_path}/adabkb.db") as address, caplog.at_level(logging.INFO):
-        head = get("/v1/studies", "Content-Type: application/json", "Content-Length: 100").replace(b"GET", b"POST")
+        head = get(path, f"Content-Type: {kind}", "Content-Length: 100").replace(b"GET", b"POST")
         with connection(address) as sock:
             sock.sendall(head + b'{"direction"')
-        assert httpx.get(f"{address}/v1/studies").status_code == 200
+        wait_for(lambda: 'method="POST"' in httpx.get(f"{address}/metrics").text)
+        lines = httpx.get(f"{address}/metrics").text.splitlines()
+    (counted,) = [each for each in lines if each.startswith('adabkb_http_requests_total{method="POST"')]
+    assert 'status="400"' in counted
     assert [record for record in caplog.records if record.name.startswith(("uvicorn", "adabkb_service"))] == []
 
 

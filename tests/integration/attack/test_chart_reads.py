@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from types import FrameType
 
 import pytest
 import sqlalchemy as sa
 
 from adabkb_service.app import CHARTS
+from adabkb_service.page.deps import chart
 from adabkb_service.storage.database import Database
+from tests.calls import watching
 from tests.integration.access.conftest import Guarded, give_token
 from tests.integration.api.conftest import DEFINITION
 from tests.servers import server_on
@@ -26,6 +28,8 @@ def test_concurrent_chart_reads_are_limited_to_one_per_user(other_postgresql: st
     with ExitStack() as stack:
         database = stack.enter_context(closing(Database(other_postgresql)))
         tokens = [give_token(database, f"user{number}", "work") for number in range(users)]
+        begun = set[FrameType]()
+        stack.enter_context(watching({chart: lambda frame, _: begun.add(frame)}))
         server = Guarded(stack.enter_context(server_on(other_postgresql)), database)
         for number, token in enumerate(tokens):
             assert server.send(token, "POST", "/v1/studies", {**DEFINITION, "id": f"s{number}"}).status_code == 201
@@ -43,8 +47,8 @@ def test_concurrent_chart_reads_are_limited_to_one_per_user(other_postgresql: st
                 for k in range(READS)
             ]
             wait_for(lambda: blocked() == at_once)
-            time.sleep(0.5)  # other reads would begin within this time
+            wait_for(lambda: len(begun) == READS)
+            assert server.send(tokens[0], "GET", "/readyz").status_code == 200  # after all other reads would have begun
             assert blocked() == at_once
-            assert server.send(tokens[0], "GET", "/readyz").status_code == 200
             locking.rollback()
             assert [read.result().status_code for read in reads] == [200] * READS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 from typer.testing import CliRunner, Result
 
 from adabkb_service.cli.main import app
+from adabkb_service.operations.data.importing import import_study
 from adabkb_service.storage import grants
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
@@ -141,6 +143,50 @@ def test_a_folder_keeps_the_newest_backups_and_all_that_is_not_one(filled: str, 
     for command in (("nowhere", "--keep", "2"), ("nowhere/backup.db",)):
         missing = adabkb("data", "backup", tmp_path / command[0], *command[1:], "--database", filled)
         assert (missing.exit_code, f"mkdir -p {tmp_path}/nowhere" in missing.output) == (1, True)
+
+
+@pytest.mark.parametrize("name", ["lab%20A.db", "what?.db", "ann%40lab.org/lab#1.db", "the café.db"])
+def test_the_name_of_a_backup_is_a_file_not_a_url(filled: str, tmp_path: Path, name: str) -> None:
+    """In a URL, ``%20`` would be a space, and ``?`` the end of the name."""
+    saved, target = tmp_path / name, f"sqlite:///{tmp_path}/target.db"
+    saved.parent.mkdir(exist_ok=True)
+    there = {file for file in tmp_path.rglob("*") if file.is_file()}
+    done = adabkb("data", "backup", saved, "--database", filled)
+    assert (done.exit_code, "1 study with" in done.output) == (0, True), done.output
+    new = {file for file in tmp_path.rglob("*") if file.is_file()} - there
+    assert new == {saved, saved.with_name(f"{saved.name}.sha256")}
+    restored = adabkb("data", "restore", saved, "--database", target)
+    assert restored.exit_code == 0, restored.output
+    assert rows(target) == rows(filled)
+
+
+def test_an_import_works_in_a_temporary_folder_with_a_percent_sign(
+    filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, file, target = tmp_path / "ann%40lab.org", tmp_path / "s.jsonl", f"sqlite:///{tmp_path}/target.db"
+    folder.mkdir()
+    with server_on(filled) as address:
+        file.write_text(httpx.get(f"{address}/v1/studies/s/export").text)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    done = adabkb("data", "import", file, "--database", target)
+    assert (done.exit_code, "6 observations" in done.output) == (0, True), done.output
+
+
+def test_an_import_names_the_encoding_of_a_file_and_passes_other_errors_on(filled: str, tmp_path: Path) -> None:
+    """Only what is wrong in the file counts as an error in the file."""
+    file, target = tmp_path / "s.jsonl", f"sqlite:///{tmp_path}/target.db"
+    with server_on(filled) as address:
+        exported = httpx.get(f"{address}/v1/studies/s/export").text
+    file.write_bytes(exported.replace('"s"', '"s\u00e9"').encode("latin-1"))
+    refused = adabkb("data", "import", file, "--database", target)
+    said = " ".join(refused.output.split())
+    assert (refused.exit_code, "cannot read" in said, "codec can't decode byte" in said) == (1, True, True), said
+
+    def fail(*_: object) -> None:
+        raise KeyError("a fault of the code")
+
+    with closing(Database(target)) as database, pytest.raises(KeyError, match="a fault of the code"):
+        import_study(database, exported.splitlines(), fail)
 
 
 def test_a_study_from_a_backup_has_no_owner_and_the_import_says_so(filled: str, tmp_path: Path) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from adabkb_client import Client
 from tests.integration.cli.shell import adabkb
+from tests.servers import ADABKB
 
 PARAMETER = '{"name": "x", "kind": "float", "low": 0, "high": 1}'
 
@@ -31,6 +34,19 @@ def test_a_study_is_created_from_options_alone(address: str) -> None:
 
 
 SHARES = [json.dumps({"name": name, "kind": "float", "low": 0, "high": 1}) for name in "abc"]
+
+
+def test_a_definition_is_utf_8_in_any_locale(tmp_path: Path, address: str) -> None:
+    """With a byte order mark, too, as some editors write it."""
+    definition = {"direction": "minimize", "title": "Härte", "parameters": [json.loads(PARAMETER)]}
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for number, (encoding, is_stdin) in enumerate([("utf-8", False), ("utf-8-sig", False), ("utf-8", True)]):
+        file = tmp_path / "study.json"
+        file.write_text(json.dumps({**definition, "id": f"hard{number}"}, ensure_ascii=False), encoding=encoding)
+        command = [*ADABKB, "study", "create", "-" if is_stdin else file]
+        subprocess.run(command, env=environment, input=file.read_bytes(), check=True, capture_output=True)
+        with Client(address) as client:
+            assert client.study(f"hard{number}").info().title == "Härte"
 
 
 def test_a_study_has_every_setting_that_an_option_gives(address: str) -> None:

@@ -362,7 +362,7 @@ def test_a_refused_result_is_sent_once_more_when_its_file_is_put_back_under_any_
 
 STRANGE: dict[str, list[object]] = {
     "path": [1, "/studies/../import/observe", "/studies/s/observe?x=1", "/studies/s/trials/1/retry"],
-    "body": [1, [], {"value": float("nan")}],
+    "body": [1, [], {"value": float("nan")}, {"metrics": [1]}, {"parameters": "x"}],
     "idempotency_key": [None, "two\nlines", ""],
     "trial_created_at": [1, "yesterday", "2026-01-02T03:04:05Z"],
     "kept_at": [None, "../../victim"],

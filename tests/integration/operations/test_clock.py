@@ -187,6 +187,20 @@ def test_keys_are_deleted_after_their_retention_time(running: Service, clock: Ma
     assert not suggest(running, "s", ONE, Key("s", "k", "f")).replayed
 
 
+def test_several_servers_delete_keys_no_earlier_than_one(running: Service, clock: ManualClock) -> None:
+    """The clock jumps ahead by a day, and each of five servers makes an attempt in each hour. In 12 hours, keys age by
+    24 hours, as with one server."""
+    create(running, definition())
+    first = suggest(running, "s", ONE, Key("s", "k", "f"))
+    clock.advance(24 * HOUR)
+    for hours in range(1, 13):
+        assert suggest(running, "s", ONE, Key("s", "k", "f")).view == first.view, hours
+        for _ in range(5):
+            clock.advance(HOUR / 5)
+            forget_keys(running, 24, seconds_since=HOUR)
+    assert not suggest(running, "s", ONE, Key("s", "k", "f")).replayed
+
+
 def test_clock_days_ahead_deletes_no_key(running: Service, clock: ManualClock) -> None:
     """Real time counts: in one minute, keys age by two minutes at most."""
     create(running, definition())

@@ -4,6 +4,7 @@ suggestions.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,8 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import manage
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
+from adabkb_service.storage.rows import ObservationRow
+from tests.calls import watching
 from tests.integration.operations.complete_log import assert_log_is_complete
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, change, correct, edit, observe, queue, suggest
@@ -100,6 +103,24 @@ def test_suggestions_and_recommendations_are_the_best_of_their_context(running: 
         assert (found.observed is None) == (humidity in (0.3, 0.7))
     (point,) = evaluated(running, {"humidity": 0.9, "machine": "A"}, fixed={"glue": "fast"})
     assert point["speed"] == pytest.approx(2.6, abs=2.0)
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_best_observation_of_a_context_is_found_without_reading_all(running: Service, direction: str) -> None:
+    """Of equally good ones, the first counts."""
+    create(running, with_context(direction=direction))
+    values = [5.0, 1.0, 5.0, 1.0] + [3.0] * 40
+    for number, value in enumerate(values):
+        context = (DRY, DRY, WET, WET)[number] if number < 4 else DRY
+        observe(running, "s", Value(value, parameters={**context, "speed": number / 10, "glue": "fast"}))
+    rows = Counter[str]()
+    for context, numbers in ((DRY, (0, 1)), (WET, (2, 3))):
+        with watching({ObservationRow.__init__: lambda _, event: rows.update([event])}):
+            found = recommendation(running, "s", context=context).observed
+        assert found is not None
+        number = numbers[direction == "minimize"]
+        assert (found.value, found.parameters["speed"]) == (values[number], number / 10)
+    assert rows["call"] < 10
 
 
 def test_without_a_context_there_is_no_best_point_and_no_gap(running: Service) -> None:

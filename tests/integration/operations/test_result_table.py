@@ -12,7 +12,7 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.result_table import RowKind, Sort
 from tests.integration.operations.conftest import ManualClock, definition
-from tests.integration.operations.verbs import Ask, Failure, Value, correct, observe, suggest
+from tests.integration.operations.verbs import Ask, Failure, Value, correct, edit, observe, suggest
 from tests.samples import some
 
 STRANGE = ("a.b", "a'b", "a\\b", "a b[0]", "$x", "100%s", "ä:ö", "parameters", "; --")
@@ -32,6 +32,19 @@ def test_rows_are_sorted_by_parameters_of_any_name(running: Service, name: str) 
         observe(running, "s", Value(1.0, parameters={name: value}))
     assert listed(running, Sort("parameter", name)) == [2, 1, 3]
     assert listed(running, Sort("parameter", name, is_descending=False)) == [3, 1, 2]
+
+
+def test_values_from_before_a_parameter_became_a_number_come_last(running: Service) -> None:
+    x = definition().model_dump(mode="json")["parameters"][0]
+    act = {"name": "act", "kind": "categorical", "choices": ["relu", "1e3"]}
+    create(running, definition(parameters=[x, act]))
+    for choice in ("relu", "1e3"):
+        observe(running, "s", Value(1.0, parameters={"x": 0.5, "act": choice}))
+    edit(running, {"name": "act", "kind": "float", "low": 0, "high": 99})
+    for value in (7.0, 30.0, 4.5):
+        observe(running, "s", Value(1.0, parameters={"x": 0.5, "act": value}))
+    assert listed(running, Sort("parameter", "act")) == [4, 3, 5, 2, 1]
+    assert listed(running, Sort("parameter", "act", is_descending=False)) == [5, 3, 4, 1, 2]
 
 
 def filled(running: Service, clock: ManualClock) -> None:

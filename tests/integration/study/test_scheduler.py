@@ -244,4 +244,4 @@ def test_close_ends_all_threads_after_their_current_turn() -> None:
     scheduler.close()
     assert ended.is_set()
     closer.join()
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before  # a thread of an earlier test may have ended meanwhile

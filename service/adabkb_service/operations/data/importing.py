@@ -4,11 +4,12 @@ state.
 The rows are rebuilt from the log, which is the source of truth. The other lines of the export add what the log does not
 hold: the ends of leases, the files, the rows of the model, and the answers stored under idempotency keys. Since a file
 may have been altered, all lines are checked before anything is committed: they must agree with the log, and the model
-must be restorable.
+must be restorable. Contents of files are kept on disk meanwhile (``FileContents``), everything else in memory.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 from base64 import b64decode
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,7 +17,8 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from tempfile import TemporaryDirectory
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, NamedTuple, NoReturn, cast
 
 from pydantic import ValidationError
@@ -33,6 +35,7 @@ from adabkb_service.contract.wording import sentence
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import Contention, FieldError, Invalid, StudyExists
 from adabkb_service.operations.data import doctor
+from adabkb_service.operations.data.file_contents import FileContents
 from adabkb_service.storage import events, files, idempotency, observations, removal, reports, studies, trials
 from adabkb_service.storage import model as model_rows
 from adabkb_service.storage.columns import ModelStats
@@ -43,6 +46,8 @@ from adabkb_service.storage.rows import EventRow, KeyRow, StudyRow, TrialRow, cr
 from adabkb_service.storage.tables import metadata
 from adabkb_service.study import lifecycle, render
 from adabkb_service.study.replay_state import ReplayState, replayed
+
+logger = logging.getLogger(__name__)
 
 
 class Line(NamedTuple):
@@ -67,7 +72,11 @@ def nothing(_: Connection, __: StudyRow) -> None:
 
 
 def import_study(
-    database: Database, lines: Iterable[str], also: Callable[[Connection, StudyRow], None] = nothing
+    database: Database,
+    lines: Iterable[str],
+    also: Callable[[Connection, StudyRow], None] = nothing,
+    *,
+    from_trash: bool = False,
 ) -> views.Study:
     """Import a study, in short transactions. The study becomes readable when the last transaction is committed.
 
@@ -75,22 +84,42 @@ def import_study(
         database: the database, which must have this version's schema. Its other studies are not changed.
         lines: the lines of an export.
         also: performs further writes in the last transaction; if it raises, the import is undone.
+        from_trash: whether this service itself wrote the lines and kept them in its database. Then it does not restore
+            the model to check it, which would take long and block the other threads of a server.
 
     Raises:
         Contention: another request is creating, deleting or restoring this study.
         Invalid: a line is invalid (the message gives its number), or the log contradicts the other lines.
         StudyExists: a study with this id exists.
+        Exception: an error of ``lines`` or of ``also``, unchanged.
     """
-    try:
-        return _import(database, lines, also)
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # An altered log may cause any of these errors. The study has not been committed.
-        raise _invalid(f"its lines contradict each other ({type(error).__name__})") from error
+    with TemporaryFile(prefix="adabkb-") as file:
+        contents = FileContents(file)
+        found = _parse(lines, contents)
+        try:
+            study, write = _checked(found, contents, from_trash=from_trash)
+        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # An altered log may cause any of these errors, but so may a fault of this code.
+            logger.info("the lines of an export contradict each other", exc_info=True)
+            raise _invalid(f"its lines contradict each other ({type(error).__name__})") from error
+        with database.reading() as connection:
+            if studies.find(connection, study.id) is not None:
+                raise StudyExists(
+                    f"There is a study {study.id!r} in this database; delete it first, or import into another one."
+                )
+        removal.remove_abandoned(database, study.id, database.now, math.inf)
+        with container_writer(database, study.id, database.now) as container:
+            write(container.add)
+            container.add(partial(_write_keys, study.id), _contents(found, "key"))
+            with container.last_transaction() as connection:
+                studies.add(connection, study)
+                also(connection, study)
+    return lifecycle.full_view(study)
 
 
-def _import(database: Database, lines: Iterable[str], also: Callable[[Connection, StudyRow], None]) -> views.Study:
-    """Import a study. If the log was altered, any error may be raised."""
-    found = _parse(lines)
+def _checked(found: Lines, contents: FileContents, *, from_trash: bool) -> tuple[StudyRow, Callable[[Add], None]]:
+    """Return the row of the study, and what adds its other rows, except idempotency keys. If the log was altered, any
+    error may be raised."""
     (shown,), (model,) = _contents(found, "study"), _contents(found, "model")
     log = [event_row(shown.id, **dict(event)) for event in _contents(found, "event")]
     try:
@@ -107,32 +136,22 @@ def _import(database: Database, lines: Iterable[str], also: Callable[[Connection
     _check_files(logged, found["file"], shown.last_file)
     _check_limits(logged, shown, found["study"][0].number)
     study = _study(shown, model, logged)
-    _check_model(study, log, found)
+    _check_rows_of_model(study, log, found)
+    if not from_trash:
+        _check_model(study, log, found)
     _check_keys(study, found["key"])
 
     def write(add: Add) -> None:
         add(trials.add, trial_rows)
         add(observations.add, logged.observations.values())
         add(events.add, log)
-        add(partial(_write_files, study.id), _contents(found, "file"))
+        add(partial(_write_files, study.id, contents), _contents(found, "file"))
         add(reports.add, logged.reports.values())
         add(partial(_write_cells, study.id), _cells(found).items())
         add(partial(_write_dictionary, study.id), _ordinals(found))
 
     _examine_copy(study, write)
-    with database.reading() as connection:
-        if studies.find(connection, study.id) is not None:
-            raise StudyExists(
-                f"There is a study {study.id!r} in this database; delete it first, or import into another one."
-            )
-    removal.remove_abandoned(database, study.id, database.now, math.inf)
-    with container_writer(database, study.id, database.now) as container:
-        write(container.add)
-        container.add(partial(_write_keys, study.id), _contents(found, "key"))
-        with container.last_transaction() as connection:
-            studies.add(connection, study)
-            also(connection, study)
-    return lifecycle.full_view(study)
+    return study, write
 
 
 def _write_cells(study_id: str, connection: Connection, rows: Sequence[tuple[str, str]]) -> None:
@@ -151,10 +170,10 @@ def _write_keys(study_id: str, connection: Connection, rows: Sequence[KeyLine]) 
             idempotency.add(connection, [KeyRow(study_id=study_id, **dict(kept))])
 
 
-def _write_files(study_id: str, connection: Connection, rows: Sequence[FileLine]) -> None:
+def _write_files(study_id: str, contents: FileContents, connection: Connection, rows: Sequence[FileLine]) -> None:
     for each in rows:
         fields = each.model_dump(exclude={"content"})
-        files.add(connection, FileRow(study_id=study_id, **fields), b64decode(each.content))
+        files.add(connection, FileRow(study_id=study_id, **fields), contents.of(each.number))
 
 
 def _examine_copy(study: StudyRow, write: Callable[[Add], None]) -> None:
@@ -164,7 +183,7 @@ def _examine_copy(study: StudyRow, write: Callable[[Add], None]) -> None:
     Raises:
         Invalid: the study is inconsistent.
     """
-    with TemporaryDirectory(prefix="adabkb-") as folder, closing(Database(f"sqlite:///{folder}/copy.db")) as database:
+    with TemporaryDirectory(prefix="adabkb-") as folder, closing(Database(Path(folder, "copy.db"))) as database:
         try:
             with database.writing() as connection:
                 metadata.create_all(connection)
@@ -185,7 +204,8 @@ def _add_in_pieces(
         add(connection, some)
 
 
-def _parse(lines: Iterable[str]) -> Lines:
+def _parse(lines: Iterable[str], contents: FileContents) -> Lines:
+    """Parse the lines, and return them by type. The contents of files are added to ``contents`` instead."""
     found: Lines = {kind: [] for kind in LINES}
     for number, line in enumerate(lines, 1):
         try:
@@ -195,7 +215,11 @@ def _parse(lines: Iterable[str]) -> Lines:
             kind = fields.pop("type")
             if number == 1 and (kind != "study" or fields.pop("format", None) != FORMAT):
                 raise ValueError(f"an export of format {FORMAT} must start with the study")
-            found[kind].append(Line(number, LINES[kind].model_validate(fields)))
+            content = LINES[kind].model_validate(fields)
+            if isinstance(content, FileLine):
+                contents.add(content.number, b64decode(content.content))
+                content = content.model_copy(update={"content": ""})
+            found[kind].append(Line(number, content))
         except ValidationError as error:
             _refuse_invalid(number, error)
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
@@ -309,11 +333,8 @@ def _check_limits(logged: ReplayState, shown: views.Study, at: int) -> None:
         _refuse_invalid(at, error)
 
 
-def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
-    """Check that the cells form a tree, and that the model can be restored."""
-    # Imported here, since a server process needs the engine only to restore a study from the trash.
-    from adabkb_service.inference.restore import restore  # noqa: PLC0415
-
+def _check_rows_of_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
+    """Check that the cells form a tree, and that the rows of the model agree with the log."""
     cells, at = _cells(found), found["model"][0].number
     cell_lines = {line.content.key: line.number for line in found["cell"]}
     if len(cells) < len(found["cell"]):
@@ -331,6 +352,15 @@ def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
         _refuse(at, "the model needs one lengthscale per parameter")
     if (part := learned.get("additive")) and len(part["shares"]) != dimension:
         _refuse(at, "the additive part of the model needs one share per parameter")
+
+
+def _check_model(study: StudyRow, log: list[EventRow], found: Lines) -> None:
+    """Check that the model can be restored, and that its cells are cells of the study."""
+    # Imported here, since servers with model processes do not need the engine.
+    from adabkb_service.inference.restore import restore  # noqa: PLC0415
+
+    cells, at = _cells(found), found["model"][0].number
+    cell_lines = {line.content.key: line.number for line in found["cell"]}
     try:
         model = restore(study, log[: max(study.model_seq, 1)], cells, tuple(_ordinals(found)))
         model.stats()

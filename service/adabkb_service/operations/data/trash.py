@@ -11,7 +11,8 @@ study cannot be used again until all rows are removed.
 from __future__ import annotations
 
 import gzip
-import io
+import logging
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -25,7 +26,17 @@ from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.quotas import check_new_study
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.access import Deletion
-from adabkb_service.errors import Busy, Contention, DeletionNotFound, RestoreConflict, StudyExists, Unavailable, shown
+from adabkb_service.errors import (
+    Busy,
+    Contention,
+    DeletionNotFound,
+    FieldError,
+    Invalid,
+    RestoreConflict,
+    StudyExists,
+    Unavailable,
+    shown,
+)
 from adabkb_service.operations.access import audit
 from adabkb_service.operations.data import export
 from adabkb_service.operations.data.importing import import_study
@@ -41,6 +52,8 @@ from adabkb_service.storage.trash import TrashRow
 from adabkb_service.study import lifecycle
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.request import Key, Outcome, key_row, stored_answer
+
+logger = logging.getLogger(__name__)
 
 DAYS = 30
 """The number of days for which a study stays in the trash."""
@@ -163,38 +176,50 @@ def restore(
         QuotaExceeded: the caller's quota of studies or storage is used up.
         Contention: another request is creating, deleting or restoring this study.
     """
-    with service.database.reading() as connection:
-        if known := stored_answer(connection, key, views.Study):
-            return known
-        of_study = (*_of(caller), table.c.study_id == study_id)
-        found = trash.page(connection, 0, 1, *of_study, *([] if number is None else [table.c.id == number]))
-        if not found:
-            which = "" if number is None else f" with the number {number}"
-            raise DeletionNotFound(f"There is no study {shown(study_id)}{which} in your trash.")
-        (row,) = found
-        packed = io.BytesIO(b"".join(trash.content(connection, row.container)))
-
-    def finish(connection: Connection, restored: StudyRow) -> None:
-        if not trash.remove(connection, row):
-            raise DeletionNotFound(f"Study {study_id!r} was restored or purged at this moment.")
-        check_new_study(connection, caller.user, caller.quotas, restored.log_bytes)
-        grants.replace(connection, study_id, row.rights)
-        now = service.clock()
-        for stored in row.webhooks:
-            webhooks.add(connection, webhooks.from_json(stored, study_id, now))
-        links = tokens.restore_links(connection, study_id, row.deleted_at)
-        details = {"deletion": row.id, "links": links, "webhooks": len(row.webhooks)}
-        audit.note(connection, caller, now, "study restored", study_id, **details)
-        if key is not None:
-            idempotency.add(connection, [key_row(key, study_id, Outcome(lifecycle.full_view(restored)), now)])
-
-    try:
-        restored = import_study(service.database, _lines(packed), finish)
-    except StudyExists as error:
-        detail = f"There is another study {shown(study_id)} now, so deletion {row.id} cannot be restored."
-        raise RestoreConflict(detail) from error
+    with TemporaryFile(prefix="adabkb-") as packed:
+        with service.database.reading() as connection:
+            if known := stored_answer(connection, key, views.Study):
+                return known
+            row = _latest(connection, caller, study_id, number)
+            packed.writelines(trash.content(connection, row.container))
+        packed.seek(0)
+        try:
+            finish = partial(_finish_restore, service, caller, row, key)
+            restored = import_study(service.database, _lines(packed), finish, from_trash=True)
+        except StudyExists as error:
+            detail = f"There is another study {shown(study_id)} now, so deletion {row.id} cannot be restored."
+            raise RestoreConflict(detail) from error
     service.forget(study_id)
     return Outcome(restored)
+
+
+def _latest(connection: Connection, caller: Caller, study_id: str, number: int | None) -> TrashRow:
+    """Return the latest deletion of a study, or the one with this number."""
+    of_study = (*_of(caller), table.c.study_id == study_id)
+    found = trash.page(connection, 0, 1, *of_study, *([] if number is None else [table.c.id == number]))
+    if not found:
+        which = "" if number is None else f" with the number {number}"
+        raise DeletionNotFound(f"There is no study {shown(study_id)}{which} in your trash.")
+    return found[0]
+
+
+def _finish_restore(
+    service: Service, caller: Caller, row: TrashRow, key: Key | None, connection: Connection, restored: StudyRow
+) -> None:
+    """Add to a restored study what exports do not contain, and remove it from the trash."""
+    study_id = row.study_id
+    if not trash.remove(connection, row):
+        raise DeletionNotFound(f"Study {study_id!r} was restored or purged at this moment.")
+    check_new_study(connection, caller.user, caller.quotas, restored.log_bytes)
+    grants.replace(connection, study_id, row.rights)
+    now = service.clock()
+    for stored in row.webhooks:
+        webhooks.add(connection, webhooks.from_json(stored, study_id, now))
+    links = tokens.restore_links(connection, study_id, row.deleted_at)
+    details = {"deletion": row.id, "links": links, "webhooks": len(row.webhooks)}
+    audit.note(connection, caller, now, "study restored", study_id, **details)
+    if key is not None:
+        idempotency.add(connection, [key_row(key, study_id, Outcome(lifecycle.full_view(restored)), now)])
 
 
 def purge(service: Service, caller: Caller, number: int) -> None:
@@ -225,8 +250,18 @@ def _pack(connection: Connection, study: StudyRow, packed: IO[bytes]) -> None:
 
 
 def _lines(packed: IO[bytes]) -> Iterator[str]:
-    with gzip.open(packed, "rt", encoding="utf-8") as file:
-        yield from file
+    """Yield the lines of an export.
+
+    Raises:
+        Invalid: it is damaged.
+    """
+    try:
+        with gzip.open(packed, "rt", encoding="utf-8") as file:
+            yield from file
+    except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeDecodeError) as error:
+        logger.exception("the content of a study in the trash is damaged")
+        remedy = "the server's operator can get the study out of a backup"
+        raise Invalid([FieldError("The study in the trash", f"is damaged; {remedy}", "invalid_export")]) from error
 
 
 def _view(row: TrashRow) -> Deletion:

@@ -6,6 +6,8 @@ The model processes the whole log before it answers. These operations do not cha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from adabkb_service.contract import model as answers
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Best
 from adabkb_service.contract.context import context_of
-from adabkb_service.contract.stored import StoredDefinition, definition_of
+from adabkb_service.contract.stored import StoredDefinition, definition_of, is_edited
 from adabkb_service.engine.auto.domain.domain import Domain
 from adabkb_service.engine.metrics import FEASIBLE
 from adabkb_service.errors import ModelCannotFold, Unavailable
@@ -30,7 +32,7 @@ from adabkb_service.operations.model.in_context import (
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import observations, studies
 from adabkb_service.storage.columns import ModelStats
-from adabkb_service.storage.rows import StudyRow
+from adabkb_service.storage.rows import ObservationRow, StudyRow
 from adabkb_service.study import render
 from adabkb_service.study.best import as_best, best_of
 from adabkb_service.study.contention import repeating
@@ -112,12 +114,22 @@ def _ask_recommendation(
 
 
 def _best_in_context(service: Service, study: StudyRow, context: Mapping[str, Any]) -> Best | None:
-    """Return the best observation in a context."""
+    """Return the best observation in a context. With outcome constraints or an edited space, no query can order the
+    observations, so all are read; otherwise only those up to the best one in the context."""
     within, definition = slice_of(study, context), definition_of(study.definition)
-    with service.database.reading() as connection:
-        rows = observations.every(connection, study.id).values()
-    there = (each for each in rows if within.agrees(within.space.present(each.parameters) or {}))
-    best = as_best(study, definition, best_of(study, definition, there))
+
+    def is_there(row: ObservationRow) -> bool:
+        return within.agrees(within.space.present(row.parameters) or {})
+
+    maximize = study.definition.get("direction") == "maximize"
+    with (
+        service.database.reading() as connection,
+        closing(observations.from_best(connection, study.id, maximize=maximize)) as ordered,
+    ):
+        there = filter(is_there, ordered)
+        is_ordered = "outcome_constraints" not in study.definition and not is_edited(study.definition)
+        found = best_of(study, definition, islice(there, 1) if is_ordered else there)
+    best = as_best(study, definition, found)
     return None if best is None else Best(**best)
 
 

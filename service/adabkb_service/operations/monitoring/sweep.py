@@ -96,7 +96,7 @@ def forget_keys(service: Service, hours: float, seconds_since: float) -> None:
     """Delete the idempotency keys that are older than ``hours``.
 
     If the clock jumps ahead by a day, keys must not be deleted a day too early. So the cutoff is stored, and advances
-    by at most twice the time since the last attempt.
+    by at most twice the time since the last attempt, however many servers make attempts.
 
     Args:
         service: the service.
@@ -163,6 +163,9 @@ def _move_cutoff(
 ) -> datetime:
     """Advance the stored cutoff, the time before which entries of a kind are deleted, and return it.
 
+    The time since the last attempt of any server is known only by the clock, which may have jumped; the time since the
+    last attempt in this server does not depend on it. The smaller of the two counts.
+
     Args:
         service, connection: the service, and a connection to its database.
         name: the kind of entries.
@@ -170,11 +173,14 @@ def _move_cutoff(
         oldest: the time of the oldest entry; None if there is none.
         seconds_since: seconds since the last attempt in this server, or since its start.
     """
-    before, known = service.clock() - span, retention_cutoffs.find(connection, name)
+    now, known = service.clock(), retention_cutoffs.find(connection, name)
+    moved_at, before = retention_cutoffs.moved_at(connection, name), now - span
     if known is None:
         known = before if oldest is None else oldest - span
+    if moved_at is not None:
+        seconds_since = min(seconds_since, max((now - moved_at).total_seconds(), 0.0))
     before = min(before, known + timedelta(seconds=MAX_CUTOFF_SPEED * seconds_since))
-    retention_cutoffs.move(connection, name, before)
+    retention_cutoffs.move(connection, name, before, now)
     return before
 
 

@@ -88,8 +88,8 @@ def post(
         body: the body of the request.
         headers: the headers of the request.
         networks: private networks to which the request may go.
-        seconds: the time limit for the request and its answer. It does not include the name resolution.
-        opened: the open sockets are appended to this list, so that ``shut`` can close them from another thread.
+        seconds: the time limit for the connection, the request and its answer. It does not include the name resolution.
+        opened: the open sockets are appended to this list, so that ``shut`` can end them from another thread.
 
     Raises:
         NotAllowed: the name cannot be resolved, or resolves to an address that is not allowed.
@@ -108,12 +108,13 @@ def post(
     deadline.daemon = True
     deadline.start()
     try:
-        return _send(parts, (str(address), port), body, headers, seconds, opened)
+        return _send(parts, (str(address), port), body, headers, seconds, opened, is_over)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise NotSent(NO_ANSWER if is_over.is_set() else _reason(error)) from error
     finally:
         deadline.cancel()
-        shut(opened)
+        for each in opened:
+            each.close()
 
 
 def _resolve(host: str, port: int, networks: Sequence[Network]) -> Address:
@@ -137,11 +138,18 @@ def _send(
     headers: Mapping[str, str],
     seconds: float,
     opened: list[socket.socket],
+    is_over: threading.Event,
 ) -> int:
     """Send a request to a checked address, and return the status of the answer."""
     opened.append(socket.create_connection(address, seconds))
     if parts.scheme == "https":
-        opened.append(SECURE.wrap_socket(opened[0], server_hostname=parts.hostname))
+        # The handshake comes after the socket is in the list: until then, another thread cannot end it.
+        secure = SECURE.wrap_socket(opened[0], server_hostname=parts.hostname, do_handshake_on_connect=False)
+        opened.append(secure)
+        if not is_over.is_set():
+            secure.do_handshake()
+    if is_over.is_set():  # perhaps before the socket was in the list
+        raise TimeoutError
     connection = http.client.HTTPConnection(parts.hostname or "", address[1], timeout=seconds)
     connection.sock = opened[-1]
     path = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
@@ -150,11 +158,10 @@ def _send(
 
 
 def shut(opened: Sequence[socket.socket]) -> None:
-    """Close connections, including those that other threads are reading."""
+    """End connections that other threads are using, which then close them."""
     for each in opened:
         with suppress(OSError):
-            each.shutdown(socket.SHUT_RDWR)
-        each.close()
+            socket.socket.shutdown(each, socket.SHUT_RDWR)  # that of SSLSocket changes what the other thread uses
 
 
 def _reason(error: Exception) -> str:

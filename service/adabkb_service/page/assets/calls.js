@@ -22,6 +22,42 @@ function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+/** The names under which this tab keeps requests without an answer begin with it; their paths follow. */
+export const UNANSWERED = "unanswered ";
+/** The paths of requests that add results, trials or a study, so that sending one twice would add twice as many. */
+const ADDS = /\/(studies|observe|observations|trials|trials\/repeat)$/;
+
+/** What this tab keeps about the last request to a path without an answer.
+ * @param {string} path
+ * @returns {{ content: string, key: string } | null}
+ */
+const unanswered = (path) => JSON.parse(sessionStorage.getItem(UNANSWERED + path) ?? "null");
+
+/** The idempotency key of a write. A request that adds something keeps its key until it is performed: if the answer is
+ * lost, and a person sends the same again, also after the page was loaded anew, it takes effect once.
+ * @param {string} path
+ * @param {string} content the body
+ */
+function keyOf(path, content) {
+  if (!ADDS.test(path)) return newKey();
+  const before = unanswered(path);
+  const key = before?.content === content ? before.key : newKey();
+  try {
+    sessionStorage.setItem(UNANSWERED + path, JSON.stringify({ content, key }));
+  } catch (error) {
+    console.debug(error); // the storage is full
+  }
+  return key;
+}
+
+/** Forget the key of a request that was performed.
+ * @param {string} path
+ * @param {string} content
+ */
+function forgetKey(path, content) {
+  if (unanswered(path)?.content === content) sessionStorage.removeItem(UNANSWERED + path);
+}
+
 /** Send a request and return the JSON of the answer. A write without an answer is retried, which is safe because of its
  * key.
  * @param {string} method
@@ -32,22 +68,24 @@ function newKey() {
  */
 export async function call(method, path, body, turns = MAX_TURNS, isKept = false) {
   const hasBody = method !== "GET" && method !== "DELETE";
+  const text = JSON.stringify(body ?? {});
   /** @type {RequestInit} */
   const options = {
     method,
     headers: {
       Accept: "application/json",
-      ...(method === "GET" ? {} : { "Idempotency-Key": newKey() }),
+      ...(method === "GET" ? {} : { "Idempotency-Key": keyOf(path, text) }),
       ...(hasBody ? { "Content-Type": "application/json" } : {}),
     },
     cache: "no-store",
     keepalive: isKept,
-    ...(hasBody ? { body: JSON.stringify(body ?? {}) } : {}),
+    ...(hasBody ? { body: text } : {}),
   };
   const answer = await served(path, options, method === "GET" ? 0 : 2, turns);
   const type = answer.headers.get("Content-Type") ?? "";
   const content = answer.status !== 204 && type.includes("json") ? await answer.json() : {};
   if (!answer.ok) throw new Refused(answer.status, content);
+  forgetKey(path, text);
   return content;
 }
 

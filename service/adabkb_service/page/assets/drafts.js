@@ -1,6 +1,7 @@
 // What a person has typed into a form and not stored yet. It survives leaving the page, in this tab, until the person
 // stores, discards or cancels it, or logs out in this tab.
 
+import { UNANSWERED } from "./calls.js";
 import { byId, every, made } from "./elements.js";
 import { fieldsOf, isChanged, labelOf } from "./forms.js";
 
@@ -126,9 +127,10 @@ export function discardDrafts() {
   for (const key of Object.keys(sessionStorage)) if (key.startsWith(ofPage())) sessionStorage.removeItem(key);
 }
 
-/** Discard all drafts of this tab: the person logs out in it. */
+/** Discard all drafts of this tab, and requests that were not answered: the person logs out in it. */
 export function forgetDrafts() {
-  for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX)) sessionStorage.removeItem(key);
+  for (const key of Object.keys(sessionStorage))
+    if (key.startsWith(PREFIX) || key.startsWith(UNANSWERED)) sessionStorage.removeItem(key);
 }
 
 /** A hint about a draft, with a button that discards the draft if there is still one.

@@ -12,7 +12,8 @@ import { counted, shown } from "./words.js";
 
 /** @typedef {ReturnType<typeof read>} Table */
 /** @typedef {{ parameters: string[], total?: number }} Mixture */
-/** @typedef {{ table: Table, known: Role[], keys: string[], rows: PastedRow[] }} Turn */
+/** @typedef {{ table: Table, known: Role[], keys: string[], rows: PastedRow[], seqs: number[], failed: number[] }} Turn
+ * with the results, and the failed trials, that were added */
 
 const MAX_FAULTS = 8;
 const MAX_SHOWN = 12;
@@ -65,7 +66,7 @@ export function takeTables(form, data) {
   const look = async (table, known, keys) => {
     clearProblem(form);
     /** @type {Turn} */
-    const turn = { table, known, keys, rows: [] };
+    const turn = { table, known, keys, rows: [], seqs: [], failed: [] };
     looked = turn;
     part.go.disabled = true;
     part.skip.checked = false;
@@ -136,7 +137,9 @@ export function takeTables(form, data) {
    * @param {PastedRow[]} rows
    */
   const wanted = (rows) =>
-    rows.filter((row) => row.item && !row.faults.length && (part.again.checked || !row.stored?.is_same));
+    rows.filter(
+      (row) => row.item && !row.isAdded && !row.faults.length && (part.again.checked || !row.stored?.is_same),
+    );
   part.scale.addEventListener("change", () => looked && look(looked.table, looked.known, looked.keys));
   for (const box of [part.skip, part.again]) box.addEventListener("change", () => looked && settle(looked));
   part.back.addEventListener("click", () => show("text"));
@@ -171,34 +174,34 @@ export function takeTables(form, data) {
     event.stopPropagation(); // the form sends several requests
     clearProblem(form);
     part.go.disabled = true;
+    const turn = looked;
     try {
-      if (!looked) await begin();
-      else await store(looked);
+      if (!turn) await begin();
+      else await store(turn);
     } catch (error) {
       tellProblem(form, error);
     } finally {
-      if (!looked) part.go.disabled = false;
+      if (!looked || turn) part.go.disabled = false;
     }
   });
 
-  /** Store the valid rows.
+  /** Store the valid rows, except those that were added before an error.
    * @param {Turn} turn
    */
-  async function store(turn) {
-    const rows = wanted(turn.rows);
-    /** @type {number[]} */
-    const seqs = [];
-    /** @type {number[]} */
-    const failed = []; // trials
-    for (let start = 0; start < rows.length; start += BATCH) {
-      const some = rows.slice(start, start + BATCH);
+  async function store({ rows: all, seqs, failed }) {
+    const added = () => all.filter((row) => row.isAdded);
+    const total = added().length + wanted(all).length;
+    for (let left = wanted(all); left.length; left = wanted(all)) {
+      const some = left.slice(0, BATCH);
       const answer = await call("POST", `${data.api}/observations`, { items: some.map((row) => row.item) });
+      for (const row of some) row.isAdded = true;
       /** @type {{ observation?: { seq: number } | null, trial?: { number: number } | null }[]} */
       const stored = answer.items;
       seqs.push(...stored.flatMap(({ observation }) => (observation ? [observation.seq] : [])));
       failed.push(...stored.flatMap(({ trial }) => (trial ? [trial.number] : [])));
-      part.said.textContent = `Stored: ${seqs.length + failed.length} of ${rows.length}.`;
+      part.said.textContent = `Stored: ${seqs.length + failed.length} of ${total}.`;
     }
+    const rows = added();
     part.text.value = "";
     discardDraft(form);
     dialog.close();

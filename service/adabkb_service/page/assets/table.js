@@ -34,7 +34,7 @@ export function read(text) {
     } else cells[cells.length - 1] += sign;
   }
   const [header, ...others] = rows
-    .map((row) => ({ line: row.line, cells: row.cells.map((cell) => cell.trim().replace(/^'(?='*[=+\-@])/, "")) }))
+    .map((row) => ({ line: row.line, cells: row.cells.map((cell) => cell.trim().replace(/^'(?='*[=+\-@\t\r])/, "")) }))
     .filter((row) => row.cells.some((cell) => cell !== ""));
   return { header: header?.cells ?? [], rows: others };
 }

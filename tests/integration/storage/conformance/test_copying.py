@@ -50,7 +50,7 @@ def fill(database: Database) -> None:
             model.write_cells(connection, name, {"0": "expanded", "0.1": "leaf"})
             model.write_dictionary(connection, name, added=[0, 5], removed=[])
         idempotency.add(connection, [key("k", answer={"a": 1}), key("k", scope="")])
-        retention_cutoffs.move(connection, "idempotency keys", NOW)
+        retention_cutoffs.move(connection, "idempotency keys", NOW, NOW)
         grants.replace(connection, "t", {"ann": "own", "*": "read"})
         tokens.add(connection, token("0" * 12, studies=["a*"], expires_at=NOW))
         add_to_trash(connection, deletion("u"), b"\x00\xff")

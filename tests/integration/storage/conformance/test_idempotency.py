@@ -118,19 +118,21 @@ def test_key_added_meanwhile_is_not_deleted(connection: sa.Connection) -> None:
 
 def test_there_is_no_cutoff_before_keys_are_deleted(connection: sa.Connection) -> None:
     assert retention_cutoffs.find(connection, "idempotency keys") is None
+    assert retention_cutoffs.moved_at(connection, "idempotency keys") is None
 
 
 def test_cutoff_is_the_last_one_set(connection: sa.Connection) -> None:
     """Forward or back."""
     for at in (NOW, NOW + TICK, NOW - SECOND):
-        retention_cutoffs.move(connection, "idempotency keys", at)
+        retention_cutoffs.move(connection, "idempotency keys", at, at + SECOND)
         assert retention_cutoffs.find(connection, "idempotency keys") == at
+        assert retention_cutoffs.moved_at(connection, "idempotency keys") == at + SECOND
 
 
 def test_concurrent_cutoff_moves_leave_one_of_their_values(database: Database) -> None:
     def move(seconds: int) -> None:
         with database.writing() as connection:
-            retention_cutoffs.move(connection, "idempotency keys", NOW + seconds * SECOND)
+            retention_cutoffs.move(connection, "idempotency keys", NOW + seconds * SECOND, NOW)
 
     move(0)
     with ThreadPoolExecutor(4) as pool:

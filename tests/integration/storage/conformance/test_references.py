@@ -106,7 +106,7 @@ def test_deleting_a_study_leaves_the_others_unchanged(connection: sa.Connection)
 
 def test_deleting_studies_keeps_the_cutoffs(connection: sa.Connection) -> None:
     """They belong to the keys of all studies."""
-    retention_cutoffs.move(connection, "idempotency keys", NOW)
+    retention_cutoffs.move(connection, "idempotency keys", NOW, NOW)
     delete_study(connection, "s")
     assert retention_cutoffs.find(connection, "idempotency keys") == NOW
 
