@@ -15,16 +15,20 @@ RESULTS := benchmarks/results
 ADVISORIES := pypi
 SERVERS := 2 4
 FAST := tests/acceptance/docs tests/integration/study tests/integration/operations/test_suggest.py tests/integration/operations/test_observe.py tests/integration/operations/test_limits.py \
-	tests/integration/operations/test_correct.py tests/unit/engine/test_policies.py tests/unit/engine/auto/test_policy.py tests/integration/storage/conformance
+	tests/integration/operations/test_correct.py tests/unit/engine/test_policies.py tests/unit/engine/auto/test_policy.py tests/integration/storage/conformance \
+	tests/integration/storage/test_migration.py tests/integration/client/test_words.py tests/integration/client/test_settings.py tests/integration/client/test_table.py
 
 .DELETE_ON_ERROR: # a site that is built, but with warnings, is none
 
 # Otherwise each of the hundreds of processes that the tests start compiles all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install serve demo docs check unit test page generate pictures lint lint-code lint-deployment lint-scripts lint-types run-tests proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos mutants constraints clean
+.PHONY: help install serve demo docs check unit test page generate pictures lint lint-code lint-deployment lint-scripts lint-types run-tests proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos mutants constraints clean
 
-install: $(LOOPS) $(SITE)
+install: $(LOOPS) $(SITE)  ## set up the environment and the documentation
+
+help:  ## list the targets, with what each does
+	@awk -F ':.*  ## ' '/^[a-z-]+:.*  ## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
 
 $(STAMP): pyproject.toml client/pyproject.toml site/pyproject.toml client/adabkb_client/_version.py constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "error: $(PYTHON) -m venv failed; Python 3.11 or newer with venv is needed (make PYTHON=python3.12 ...)"; exit 1; }
@@ -200,5 +204,5 @@ constraints:  ## pin the newest versions the ranges allow
 	@.venv-pin/bin/python -m pip freeze --exclude-editable > constraints.txt
 	@rm -rf .venv-pin
 
-clean:
+clean:  ## remove the environment, and what was built
 	@rm -rf site/adabkb_docs/pages $(NATIVE)/*.so dist sbom.cdx.json .venv .venv-audit .venv-minimum .venv-pin .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
