@@ -16,7 +16,7 @@ ADVISORIES := pypi
 SERVERS := 2 4
 FAST := tests/acceptance/docs tests/integration/study tests/integration/operations/test_suggest.py tests/integration/operations/test_observe.py tests/integration/operations/test_limits.py \
 	tests/integration/operations/test_correct.py tests/unit/engine/test_policies.py tests/unit/engine/auto/test_policy.py tests/integration/storage/conformance \
-	tests/integration/storage/test_migration.py tests/integration/client/test_words.py tests/integration/client/test_settings.py tests/integration/client/test_table.py
+	tests/integration/storage/test_migration.py tests/integration/client/test_words.py tests/integration/client/test_settings.py tests/integration/client/test_stop_rules.py tests/integration/client/test_table.py
 
 .DELETE_ON_ERROR: # a site that is built, but with warnings, is none
 

@@ -2,8 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What the rules of the setting ``stop`` depend on."""
+
+    since_gain: int
+    """The number of results since the last improvement."""
+    gap_share: float | None
+    """The gap as a share of the range of the results; None if it is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopRule:
+    """A rule of the setting ``stop``: it ends a study based on its results."""
+
+    reason: Literal["no_gain", "gain_unlikely"]
+    """Why a study ended to which the rule applies."""
+    number: Literal["count", "share"]
+    """The kind of its number: a whole number of at least 1, or a number between 0 and 1, both excluded."""
+    applies: Callable[[float, Progress], bool]
+    """Returns whether the rule with this number applies."""
+    needs_gap: bool = False
+    """Whether it needs the gap, which neither several objectives nor profiles other than auto have."""
+
+
+STOP_RULES: Mapping[str, StopRule] = {
+    "no_gain_for": StopRule("no_gain", "count", lambda number, progress: progress.since_gain >= number),
+    "gap_share_below": StopRule(
+        "gain_unlikely",
+        "share",
+        lambda number, progress: progress.gap_share is not None and progress.gap_share < number,
+        needs_gap=True,
+    ),
+}
+"""The rules of the setting ``stop`` by name. The first one that applies gives the reason."""
 
 
 def is_converged(gap: float | None, tolerance: float | None) -> bool:
@@ -19,7 +56,7 @@ def reason_to_end(
     Args:
         is_used_up: whether the budget, in trials, plates or costs, is used up.
         is_exhausted: whether every point of a finite space is issued.
-        rules: ``no_gain_for`` and ``gap_share_below``, as far as they are given.
+        rules: the numbers of the given rules by the names in ``STOP_RULES``. Other names are ignored.
         since_gain: the number of results since the last improvement.
         gap_share: the gap as a share of the range of the results; None if it is unknown.
     """
@@ -27,8 +64,8 @@ def reason_to_end(
         return "budget"
     if is_exhausted:
         return "exhausted"
-    if "no_gain_for" in rules and since_gain >= rules["no_gain_for"]:
-        return "no_gain"
-    if "gap_share_below" in rules and gap_share is not None and gap_share < rules["gap_share_below"]:
-        return "gain_unlikely"
+    progress = Progress(since_gain, gap_share)
+    for name, rule in STOP_RULES.items():
+        if name in rules and rule.applies(rules[name], progress):
+            return rule.reason
     return None
