@@ -15,21 +15,25 @@ RESULTS := benchmarks/results
 ADVISORIES := pypi
 SERVERS := 2 4
 FAST := tests/acceptance/docs tests/integration/study tests/integration/operations/test_suggest.py tests/integration/operations/test_observe.py tests/integration/operations/test_limits.py \
-	tests/integration/operations/test_correct.py tests/unit/engine/test_policies.py tests/unit/engine/auto/test_policy.py tests/integration/storage/conformance
+	tests/integration/operations/test_correct.py tests/unit/engine/test_policies.py tests/unit/engine/auto/test_policy.py tests/integration/storage/conformance \
+	tests/integration/storage/test_migration.py tests/integration/client/test_words.py tests/integration/client/test_settings.py tests/integration/client/test_stop_rules.py tests/integration/client/test_table.py
 
 .DELETE_ON_ERROR: # a site that is built, but with warnings, is none
 
 # Otherwise each of the hundreds of processes that the tests start compiles all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install serve demo docs check unit test page generate pictures lint lint-code lint-deployment lint-scripts lint-types run-tests proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos mutants constraints clean
+.PHONY: help install serve demo docs check unit test page generate pictures lint lint-code lint-deployment lint-scripts lint-types run-tests proof attack audit bench bench-ablation bench-paper bench-quality bench-scaling bench-outcomes bench-service chaos mutants constraints clean
 
-install: $(LOOPS) $(SITE)
+install: $(LOOPS) $(SITE)  ## set up the environment and the documentation
+
+help:  ## list the targets, with what each does
+	@awk -F ':.*  ## ' '/^[a-z-]+:.*  ## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
 
 $(STAMP): pyproject.toml client/pyproject.toml site/pyproject.toml client/adabkb_client/_version.py constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "error: $(PYTHON) -m venv failed; Python 3.11 or newer with venv is needed (make PYTHON=python3.12 ...)"; exit 1; }
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { rm -rf .venv; echo "error: Python 3.11 or newer is needed (make PYTHON=python3.12 ...)"; exit 1; }
-	@echo "Installing into .venv (once; about three minutes) ..."
+	@echo "Installing into .venv (once; about three minutes and 3 GB) ..."
 	@$(INSTALL) 'pip>=25.1' hatchling 'setuptools>=70.1' ziglang  # pip with --group, and what builds the packages, setuptools that of Hydra (with bdist_wheel): without them, pip would install other copies for the build alone
 	@ADABKB_RELEASE=1 $(INSTALL) --no-build-isolation -e ./client -e ./site -e '$(EXTRAS)' --group dev --group bench
 	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true  # on all cores, which pip does not; some files are for other Pythons
@@ -56,13 +60,13 @@ check: lint  ## linters and fast tests, before each commit
 unit: $(LOOPS)  ## the tests without a database or a server (a minute and a half)
 	@$(BIN)/python -m pytest -n 2 -q tests/unit
 
-test: $(SITE) lint-code lint-scripts lint-deployment  ## what CI runs
+test: $(SITE) lint-code lint-scripts lint-deployment  ## what CI runs: all linters, and all tests except the long ones, on SQLite, PostgreSQL and Chromium
 	@$(MAKE) --no-print-directory -j 2 lint-types run-tests  # types take as long as all other linters together
 
 run-tests: $(LOOPS)
 	@$(BIN)/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder  # six, as tests of real servers wait
 
-lint: $(SITE)  ## all linters, two at a time: types take the longest
+lint: $(SITE)  ## ruff, mypy --strict, the import contracts, a strict build of the documentation, lint-scripts, lint-deployment
 	@$(MAKE) --no-print-directory -j 2 lint-types lint-code lint-scripts lint-deployment
 
 lint-types: $(STAMP)
@@ -73,21 +77,21 @@ lint-code: $(STAMP)
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports --no-cache
 
-lint-deployment: $(STAMP)  ## what runs only elsewhere: shell scripts, the image, the workflows
+lint-deployment: $(STAMP)  ## what runs only elsewhere: shell scripts (ShellCheck), the image (Hadolint), the workflows (zizmor)
 	@$(BIN)/shellcheck --severity=warning --exclude=SC1083 $(SHELL_SCRIPTS)  # SC1083: {name} is the place of a parameter
 	@$(BIN)/hadolint Dockerfile
 	@$(BIN)/zizmor --offline --quiet --no-progress .github
 
-lint-scripts: $(STAMP)  ## format, linter and types of the scripts of the page
+lint-scripts: $(STAMP)  ## format, linter and types of the scripts of the page, with Biome and TypeScript (fetched once from npm)
 	@$(BIN)/python -m tools.page_scripts
 
-page: $(LOOPS)  ## all tests of the web interface, including the long ones, on both databases (a quarter of an hour)
+page: $(LOOPS)  ## all tests of the web interface, of which make test runs a third (a quarter of an hour)
 	@$(BIN)/python -m pytest -n 4 --dist loadfile -m "long or not long" tests/acceptance/page
 
 proof: $(LOOPS)  ## every test, including the long ones (hours)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long"
 
-attack: $(LOOPS)  ## all attack tests, and a fault at each call, including the long ones (about 15 minutes)
+attack: $(LOOPS)  ## all attack tests, all requests generated from the OpenAPI schema, and a fault at each call; make test runs a sample (about 15 minutes)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long" tests/integration/attack tests/integration/access tests/integration/api/test_bounded_answers.py tests/integration/api/test_injection.py \
 		tests/integration/inference/test_shortages.py tests/integration/api/test_openapi.py tests/integration/api/test_limits.py tests/integration/api/test_bad_input.py tests/integration/api/test_origin.py tests/acceptance/page/test_login.py
 
@@ -140,7 +144,7 @@ bench-service: $(PEERS)  ## requests per second, compared with a minimal server 
 	@$(BIN)/python -m benchmarks.service.removal
 	@$(BIN)/python -m benchmarks.service.sizing
 
-chaos: $(LOOPS)  ## servers killed at every point and under load, and random histories of a study (hours); writes benchmarks/results/chaos.json
+chaos: $(LOOPS)  ## servers killed at every point and under the load of 64 clients, and 2,000 random histories of a study (hours); writes benchmarks/results/chaos.json
 	@$(BIN)/python -m pytest -n 2 -m "long or not long" tests/acceptance/crash tests/acceptance/chaos tests/integration/study/test_exactly_once.py
 	@$(BIN)/python -m tests.acceptance.chaos --out $(RESULTS)/chaos.json
 
@@ -180,12 +184,14 @@ bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmar
 bench-ablation: $(LOOPS)  ## what each mechanism of auto gains (about an hour; resumes); writes benchmarks/results/ablation.json
 	@$(BIN)/python -m benchmarks.quality.ablation
 
-generate: $(LOOPS)  ## write what comes from the code: methods of the client, examples of the HTTP API, documentation; format the scripts
+generate: $(LOOPS)  ## write what comes from the code, and name the files that change: methods of both clients, examples of the HTTP API, documentation, numbers in sentences; format the scripts of the page
+	@echo "Writing what comes from the code (about 20 seconds) ..."
 	@$(BIN)/python -m tools.client_methods
 	@$(BIN)/python -m tools.http_examples
 	@$(BIN)/python -m tools.mistakes
 	@$(BIN)/python -m tools.docs
 	@$(BIN)/python -m tools.page_scripts --write
+	@echo "All other generated files were up to date."
 
 pictures: $(LOOPS)  ## draw the pictures of the documentation, with real studies in Chromium (minutes)
 	@$(BIN)/python -m tools.pictures.concepts
@@ -200,5 +206,5 @@ constraints:  ## pin the newest versions the ranges allow
 	@.venv-pin/bin/python -m pip freeze --exclude-editable > constraints.txt
 	@rm -rf .venv-pin
 
-clean:
+clean:  ## remove the environment, and what was built
 	@rm -rf site/adabkb_docs/pages $(NATIVE)/*.so dist sbom.cdx.json .venv .venv-audit .venv-minimum .venv-pin .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

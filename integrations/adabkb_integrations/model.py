@@ -211,7 +211,11 @@ def _lacks_value(result: Result) -> bool:
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """Limit linear algebra to one thread inside the block, since threads slow down small matrices."""
+    """Limit linear algebra to one thread inside the block.
+
+    With more threads, the small matrices of the engine take several times as long. The number of threads also changes
+    the rounding of sums, so suggestions would differ from those of a server, which has one thread by default.
+    """
     context: AbstractContextManager[object] = _controller().limit(limits=1)
     return context
 

@@ -10,10 +10,16 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
 from adabkb_service.contract.parameters import Body, Count
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, NotNull, Sparse
+from adabkb_service.engine.ending import STOP_RULES
+
+OF_RESULTS = [name for name, rule in STOP_RULES.items() if not rule.needs_gap]
+"""The rules that every study may have."""
 
 
 class Stop(Sparse, Body):
     """Rules that end a study before its budget is used up. The first rule that applies ends it."""
+
+    # The fields are the rules of STOP_RULES, which says when each applies.
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
@@ -37,16 +43,18 @@ class Stop(Sparse, Body):
     @model_validator(mode="after")
     def _some_rule(self) -> Self:
         if not self.model_fields_set:
-            raise PydanticCustomError("stop", "must have no_gain_for or gap_share_below; null does not count as a rule")
+            raise PydanticCustomError("stop", f"must have {' or '.join(STOP_RULES)}; null does not count as a rule")
         return self
 
     def incompatibility(self, algorithm: Algorithm, *, has_several: bool) -> str | None:
         """Return why a study with this algorithm, and with one or several objectives, cannot have these rules; None if
         it can."""
-        if self.gap_share_below is None:
+        needing = [name for name, rule in STOP_RULES.items() if rule.needs_gap and getattr(self, name) is not None]
+        if not needing:
             return None
+        others = " or ".join(OF_RESULTS)
         if has_several:
-            return "cannot have gap_share_below with several objectives, which have no gap; use no_gain_for"
+            return f"cannot have {needing[0]} with several objectives, which have no gap; use {others}"
         if isinstance(algorithm, AutoProfile):
             return None
-        return "cannot have gap_share_below, which needs the profile auto; use no_gain_for or tolerance"
+        return f"cannot have {needing[0]}, which needs the profile auto; use {others} or tolerance"

@@ -2,8 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Literal
+
+StopReason = Literal["no_gain", "gain_unlikely"]
+"""Why a study ended by a rule of the setting ``stop``."""
+EndReason = Literal["budget", "exhausted", StopReason]
+"""Why a study issues no more new points. It is complete once no trial is unfinished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What the rules of the setting ``stop`` depend on."""
+
+    since_gain: int
+    """The number of results since the last improvement."""
+    gap_share: float | None
+    """The gap as a share of the range of the results; None if it is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopRule:
+    """A rule of the setting ``stop``: it ends a study based on its results."""
+
+    reason: StopReason
+    """Why a study ended to which the rule applies."""
+    number: Literal["count", "share"]
+    """The kind of its number: a whole number of at least 1, or a number between 0 and 1, both excluded."""
+    applies: Callable[[float, Progress], bool]
+    """Returns whether the rule with this number applies."""
+    needs_gap: bool = False
+    """Whether it needs the gap, which neither several objectives nor profiles other than auto have."""
+
+
+STOP_RULES: Mapping[str, StopRule] = {
+    "no_gain_for": StopRule("no_gain", "count", lambda number, progress: progress.since_gain >= number),
+    "gap_share_below": StopRule(
+        "gain_unlikely",
+        "share",
+        lambda number, progress: progress.gap_share is not None and progress.gap_share < number,
+        needs_gap=True,
+    ),
+}
+"""The rules of the setting ``stop`` by name. The first one that applies gives the reason."""
 
 
 def is_converged(gap: float | None, tolerance: float | None) -> bool:
@@ -13,13 +55,13 @@ def is_converged(gap: float | None, tolerance: float | None) -> bool:
 
 def reason_to_end(
     *, is_used_up: bool, is_exhausted: bool, rules: Mapping[str, float], since_gain: int, gap_share: float | None
-) -> Literal["budget", "exhausted", "no_gain", "gain_unlikely"] | None:
+) -> EndReason | None:
     """Return why no more new points are issued; None if they are.
 
     Args:
         is_used_up: whether the budget, in trials, plates or costs, is used up.
         is_exhausted: whether every point of a finite space is issued.
-        rules: ``no_gain_for`` and ``gap_share_below``, as far as they are given.
+        rules: the numbers of the given rules by the names in ``STOP_RULES``. Other names are ignored.
         since_gain: the number of results since the last improvement.
         gap_share: the gap as a share of the range of the results; None if it is unknown.
     """
@@ -27,8 +69,8 @@ def reason_to_end(
         return "budget"
     if is_exhausted:
         return "exhausted"
-    if "no_gain_for" in rules and since_gain >= rules["no_gain_for"]:
-        return "no_gain"
-    if "gap_share_below" in rules and gap_share is not None and gap_share < rules["gap_share_below"]:
-        return "gain_unlikely"
+    progress = Progress(since_gain, gap_share)
+    for name, rule in STOP_RULES.items():
+        if name in rules and rule.applies(rules[name], progress):
+            return rule.reason
     return None

@@ -32,6 +32,8 @@ AT_ONCE = 512
 """The number of points that are projected at a time."""
 SPREAD = 1024
 """The number of random points from which the variation of shares is estimated."""
+MAX_KNOWN = 1000
+"""The maximum number of sets of present components whose bounds on the grid are kept."""
 ROUNDING = 1e-9
 """Differences up to this fraction of the total count as rounding errors."""
 
@@ -251,27 +253,47 @@ class Simplex:
     def exact(self, values: Array) -> dict[str, float]:
         """The shares of a mixture, (n,), as they are issued: decimal numbers on a grid, with exactly the total as their
         sum."""
-        low, high = (ends[0] for ends in self.ends(self.present(values[None])))
-        step = Decimal(1).scaleb(-self._decimals)
-        is_fixed = [at is not None for at in self.fixed]
+        lowest, highest = self._steps(tuple(self.present(values[None])[0].tolist()))
+        # Fixed shares need no step: their bounds are equal, so they have no room.
+        steps = [round(Decimal(value) / self._step) for value in values.tolist()]
+        steps = [min(max(each, least), most) for each, least, most in zip(steps, lowest, highest, strict=True)]
+        free = [k for k, at in enumerate(self.fixed) if at is None]
+        missing = self._free_steps - sum(steps[k] for k in free)
+        for k in sorted(free, key=lambda k: lowest[k] - highest[k]):  # the share with the most room first
+            if not missing:
+                break
+            after = min(max(steps[k] + missing, lowest[k]), highest[k])
+            missing -= after - steps[k]
+            steps[k] = after
+        shares = zip(self.mixture.names, steps, self.fixed, strict=True)
+        return {name: float(each * self._step) if at is None else at for name, each, at in shares}
+
+    def _steps(self, present: tuple[bool, ...]) -> tuple[list[int], list[int]]:
+        """The smallest and the largest shares of mixtures with these components, in steps of the grid."""
+        if present not in self._known_steps:
+            if len(self._known_steps) >= MAX_KNOWN:
+                self._known_steps.clear()
+            low, high = (ends[0].tolist() for ends in self.ends(np.array([present])))
+            lowest = [_up(at, self._step) for at in low]
+            highest = [max(_down(at, self._step), least) for at, least in zip(high, lowest, strict=True)]
+            self._known_steps[present] = lowest, highest
+        return self._known_steps[present]
+
+    @cached_property
+    def _known_steps(self) -> dict[tuple[bool, ...], tuple[list[int], list[int]]]:
+        """Set of present components -> the result of ``_steps``, for up to ``MAX_KNOWN`` sets."""
+        return {}
+
+    @cached_property
+    def _step(self) -> Decimal:
+        """The step of the grid."""
+        return Decimal(1).scaleb(-self._decimals)
+
+    @cached_property
+    def _free_steps(self) -> int:
+        """The total of the shares that are not fixed, in steps."""
         rest = Decimal(repr(self.mixture.total)) - sum(Decimal(repr(at)) for at in self.fixed if at is not None)
-        left = round(rest / step)
-        lowest = [_up(at, step) for at in low.tolist()]
-        highest = [max(_down(at, step), least) for at, least in zip(high.tolist(), lowest, strict=True)]
-        found = [
-            0 if kept else round(Decimal(value) / step) for value, kept in zip(values.tolist(), is_fixed, strict=True)
-        ]
-        found = [min(max(each, a), b) for each, a, b in zip(found, lowest, highest, strict=True)]
-        missing = left - sum(each for each, kept in zip(found, is_fixed, strict=True) if not kept)
-        room = [0 if kept else b - a for a, b, kept in zip(lowest, highest, is_fixed, strict=True)]
-        for index in sorted(range(len(found)), key=lambda each: -room[each]):
-            if is_fixed[index] or not missing:
-                continue
-            after = min(max(found[index] + missing, lowest[index]), highest[index])
-            missing -= after - found[index]
-            found[index] = after
-        names, grid = self.mixture.names, [float(each * step) for each in found]
-        return {name: grid[i] if at is None else at for i, (name, at) in enumerate(zip(names, self.fixed, strict=True))}
+        return round(rest / self._step)
 
     @cached_property
     def _decimals(self) -> int:

@@ -32,12 +32,14 @@ def brief(name: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name most similar to a misspelled one; None if none is similar."""
+    """The known name most similar to a misspelled one; None if none is similar. Of the similar names, one that begins
+    with the misspelled one is chosen first."""
     if len(name) > MAX_COMPARED_LENGTH:
         return None
     names = {each.lower(): each for each in known if len(each) <= MAX_COMPARED_LENGTH}
-    near = get_close_matches(name.lower(), names, n=1)
-    return names[near[0]] if near else None
+    similar = get_close_matches(name.lower(), names, n=len(names) or 1)
+    longer = [each for each in similar if each.startswith(name.lower())]
+    return names[(longer or similar)[0]] if similar else None
 
 
 def decimals(value: float) -> int:

@@ -89,6 +89,17 @@ def test_paths_and_commands_in_guides_exist(guide: Path) -> None:
         assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), f"{guide.name} runs {module}"
 
 
+def test_files_and_tests_of_a_change_exist() -> None:
+    """Those in the table of CONTRIBUTING.md, where paths of the server are relative to its package."""
+    table = (
+        (ROOT / "CONTRIBUTING.md").read_text().partition("| you change | files | then run |")[2].partition("\n\n")[0]
+    )
+    named = [each for each in re.findall(r"`([^`]+)`", table) if not each.startswith("make ") and "/" in each]
+    assert len(named) > 30
+    for name in named:
+        assert (ROOT / name).exists() or (ROOT / "service/adabkb_service" / name).exists(), name
+
+
 def test_tests_readme_lists_every_folder_and_helper() -> None:
     text = (ROOT / "tests/README.md").read_text()
     first_cells = "".join(re.findall(r"^\| (?:[^|]*\| )?(`.*?) \|", text, re.MULTILINE))

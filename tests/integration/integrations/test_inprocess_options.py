@@ -188,7 +188,7 @@ def test_context_is_refused_with_what_needs_one_best_point() -> None:
     unknown: dict[str, Any] = {"lease_seconds": 9}
     with pytest.raises(TypeError, match=r"minimize\(\) has no lease_seconds; a study has it: Client.local"):
         minimize(lambda x: x, {"x": Float(0, 1)}, 3, **unknown)
-    with pytest.raises(TypeError, match="stop must be a dict of no_gain_for"):
+    with pytest.raises(TypeError, match=r"stop must be a dict of rules \(no_gain_for, "):
         minimize(lambda x: x, {"x": Float(0, 1)}, 3, stop={"rule": "median"})  # type: ignore[arg-type]
 
 

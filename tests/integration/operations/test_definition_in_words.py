@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create, get
@@ -50,7 +51,7 @@ def test_parameters_of_mixtures_and_plates_are_named_by_their_labels(running: Se
 
 
 def test_every_changeable_setting_has_a_label() -> None:
-    assert {*CHANGEABLE, "no_gain_for", "gap_share_below"} == set(SETTINGS)
+    assert {*CHANGEABLE, *Stop.model_fields} == set(SETTINGS)
 
 
 def test_changed_settings_have_labels_and_units(running: Service) -> None:

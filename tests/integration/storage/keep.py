@@ -17,13 +17,20 @@ from tests.integration.operations.busy import busy_study
 from tests.integration.operations.conftest import ManualClock
 
 FOLDER = Path(__file__).parent / "kept"
-KEPT = sorted(FOLDER.glob("*.db.gz"))
-"""A SQLite database of each released schema and the present one, with the study of ``busy_study``."""
 
 
 def revision_of(kept: Path) -> str:
     """The schema of a kept database."""
     return kept.name.removesuffix(".db.gz")
+
+
+def place_of(revision: str) -> list[int]:
+    """The place of a schema in the order of schemas: 0001.10 follows 0001.2, and 0002 both."""
+    return [int(part) for part in revision.split(".")]
+
+
+KEPT = sorted(FOLDER.glob("*.db.gz"), key=lambda kept: place_of(revision_of(kept)))
+"""A SQLite database of each released schema and the present one, with the study of ``busy_study``."""
 
 
 def unpacked(kept: Path, folder: Path) -> Path:

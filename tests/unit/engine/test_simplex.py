@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
 
@@ -14,7 +15,7 @@ from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.feasible import Feasible
 from adabkb_service.engine.mixtures import Mixture
 from adabkb_service.engine.shares import problems
-from adabkb_service.engine.simplex import Simplex, simplex, with_shares_given_way
+from adabkb_service.engine.simplex import Simplex, _down, _up, simplex, with_shares_given_way
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Fixed, Space
 from tests.samples import some
@@ -200,3 +201,35 @@ def test_errors_of_invalid_mixtures_name_their_parameters(
     ((place, sentence),) = problems([mixture], parameters, {"known"}, {"some"})
     assert place == fault[0]
     assert sentence.startswith(fault[1])
+
+
+def exact_in_one_piece(one: Simplex, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> dict[str, float]:
+    """``Simplex.exact`` without memory: it computes the bounds of the grid for each point."""
+    low, high = (ends[0] for ends in one.ends(one.present(values[None])))
+    step = Decimal(1).scaleb(-one._decimals)
+    is_fixed = [at is not None for at in one.fixed]
+    rest = Decimal(repr(one.mixture.total)) - sum(Decimal(repr(at)) for at in one.fixed if at is not None)
+    left = round(rest / step)
+    lowest = [_up(at, step) for at in low.tolist()]
+    highest = [max(_down(at, step), least) for at, least in zip(high.tolist(), lowest, strict=True)]
+    found = [0 if kept else round(Decimal(value) / step) for value, kept in zip(values.tolist(), is_fixed, strict=True)]
+    found = [min(max(each, a), b) for each, a, b in zip(found, lowest, highest, strict=True)]
+    missing = left - sum(each for each, kept in zip(found, is_fixed, strict=True) if not kept)
+    room = [0 if kept else b - a for a, b, kept in zip(lowest, highest, is_fixed, strict=True)]
+    for index in sorted(range(len(found)), key=lambda each: -room[each]):
+        if is_fixed[index] or not missing:
+            continue
+        after = min(max(found[index] + missing, lowest[index]), highest[index])
+        missing -= after - found[index]
+        found[index] = after
+    names, grid = one.mixture.names, [float(each * step) for each in found]
+    return {name: grid[i] if at is None else at for i, (name, at) in enumerate(zip(names, one.fixed, strict=True))}
+
+
+@pytest.mark.parametrize("fixed", [{}, {"c1": 0.25}])
+@pytest.mark.parametrize("name", BOUNDS)
+def test_shares_are_as_without_kept_bounds(name: str, fixed: dict[str, float]) -> None:
+    one = simplex_of(name, **{key: BOUNDS[name][1] * at for key, at in fixed.items()})
+    if not one.is_empty:
+        for values in one.drawn((0, 3), 200):
+            assert one.exact(values) == exact_in_one_piece(one, values)

@@ -26,6 +26,7 @@ from adabkb_service.contract.parameters import (
 from adabkb_service.contract.plates import Plates
 from adabkb_service.contract.prior import Belief
 from adabkb_service.contract.quantities import Quantity, in_points, with_unit
+from adabkb_service.engine.ending import STOP_RULES
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.operations.words.wording import (
     bounds,
@@ -52,6 +53,12 @@ COSTS: Mapping[str, str] = {
     "told": "given with each result",
     "measured": "the seconds of an attempt, unless given",
 }
+
+OF_STOP: Mapping[str, str] = {
+    "no_gain_for": "after {} results without an improvement",
+    "gap_share_below": "when further trials gain less than {} of the range of the results, according to the model",
+}
+"""When each rule of ``stop`` ends a study, with a place for its number; a share is written as a percentage."""
 
 
 def values(parameter: Parameter) -> str:
@@ -216,8 +223,6 @@ def _ends(study: Study) -> Iterator[tuple[str, str]]:
     if study.tolerance is not None:
         gain = in_points(shown(study.tolerance), unit(study))
         yield "Ends early", f"when further trials gain at most {gain}, according to the model"
-    if study.stop and study.stop.no_gain_for is not None:
-        yield "Ends early", f"after {study.stop.no_gain_for} results without an improvement"
-    if study.stop and study.stop.gap_share_below is not None:
-        share = f"{100 * study.stop.gap_share_below:g}% of the range of the results"
-        yield "Ends early", f"when further trials gain less than {share}, according to the model"
+    for name, number in (study.stop.model_dump() if study.stop else {}).items():
+        value = f"{100 * number:g}%" if STOP_RULES[name].number == "share" else figure(number)
+        yield "Ends early", OF_STOP[name].format(value)
