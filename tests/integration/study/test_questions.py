@@ -41,7 +41,7 @@ def test_prediction_follows_an_edit_by_another_server(running: Service, other: S
         {"name": "y", "kind": "float", "low": 0.01, "high": 100, "scale": "log"},
     ]
     change(running, study, PatchStudyBody.model_validate({"parameters": wider}).changes())
-    assert predict.predict(other, study, [{"x": 8.0, "y": 1.0}]).view.predictions
+    assert predict.predict(other, study, [{"x": 8.0, "y": 1.0}]).predictions
 
 
 def test_study_that_another_server_deleted_is_not_found(running: Service, other: Service, study: str) -> None:
