@@ -40,7 +40,8 @@ Write = Callable[[Connection, StudyRow, TextIO], None]
 
 def json_lines(service: Service, study_id: str, *, with_keys: bool = True) -> Iterator[str]:
     """Yield the study, its trials, observations, reports, files, events, model rows and idempotency keys. Each line is
-    a JSON object with its kind as ``type``.
+    a JSON object with its kind as ``type``. The study's follower stores its model first. Other servers export the model
+    rows as stored, which may lack the last events; an import then folds these.
 
     Args:
         service: the running service.
@@ -52,9 +53,10 @@ def json_lines(service: Service, study_id: str, *, with_keys: bool = True) -> It
         StudyNotFound: the study does not exist; raised before the first line.
         Busy: too many requests wait for the model; raised before the first line.
     """
-    with suppress(Unavailable):  # if the model or a writable database is unavailable, the rows are exported as stored
-        service.ask(study_id, "stored")
-        service.do(replace(manage.get(study_id), stores_model_stats=True))
+    if service.follows(study_id):
+        with suppress(Unavailable):  # without the model or a writable database, the rows are exported as stored
+            service.ask(study_id, "stored")
+            service.do(replace(manage.get(study_id), stores_model_stats=True))
     return _snapshot(service, study_id, partial(write_json, with_keys=with_keys))
 
 
