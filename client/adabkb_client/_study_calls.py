@@ -541,7 +541,7 @@ class StudyCalls(TrialCalls):
         if isinstance(points, Mapping | str):
             raise TypeError(f"points must be a list of dicts, such as predict([point]), not {shown(points)}")
         body = {"points": [point(parameters) for parameters in points]}
-        answer = yield Call("POST", f"{self._path}/predict", body)
+        answer = yield Call("POST", f"{self._path}/predict", body, key=None)  # nothing changes
         return [decode(Prediction, prediction) for prediction in answer["predictions"]]
 
     def importance(self, metric: str | None = None) -> Steps[Importance]:

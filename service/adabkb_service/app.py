@@ -245,6 +245,7 @@ def _forwarding(app: FastAPI, running: Service, settings: Settings, *, is_model_
     own_version = version("adabkb-service")
     forwarding = Forwarding(app, running.database.url, own_version, answer_seconds, is_model_worker=is_model_worker)
     running.servers = lambda: len(forwarding.servers)
+    running.follows = lambda study_id: forwarding.other(study_id) is None
     running.model_workers = lambda: len(forwarding.model_workers)
     return forwarding
 

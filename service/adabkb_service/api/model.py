@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 
 from adabkb_service.api.admission import by_follower, needs
 from adabkb_service.api.body import StrictRoute
-from adabkb_service.api.deps import KeyDep, PageDep, PageRequest, StudyId, encoded, reply
+from adabkb_service.api.deps import PageDep, PageRequest, StudyId, encoded
 from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import analysis as found
@@ -24,7 +24,6 @@ from adabkb_service.operations.model import analysis, assessment, front, predict
 from adabkb_service.operations.model.in_context import LATEST, Context
 from adabkb_service.operations.service import Service
 from adabkb_service.storage.rows import CellStatus
-from adabkb_service.study.request import Key
 
 FeasibleProbability = Annotated[
     float | None,
@@ -104,13 +103,9 @@ async def get_front(
 )
 @needs("read", model=True)
 @by_follower
-async def predict_points(study_id: StudyId, body: PredictBody, reading: ReadingDep, key: KeyDep) -> Response:
-    """The posterior at given points. The study does not change; with a key, a repeated call gets the same response."""
-    return await reading(_predict, study_id, body.points, key)
-
-
-def _predict(service: Service, study_id: str, points: list[dict[str, Any]], key: Key | None) -> Response:
-    return reply(predict.predict(service, study_id, points, key))
+async def predict_points(study_id: StudyId, body: PredictBody, reading: ReadingDep) -> Response:
+    """The posterior at given points. The study does not change, so a repeated call needs no key."""
+    return await reading(predict.predict, study_id, body.points)
 
 
 @router.get("/importance", operation_id="getImportance", response_model=found.Importance, responses=responses(404, 422))

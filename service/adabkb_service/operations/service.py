@@ -76,6 +76,9 @@ class Service:
         """The number of servers that forward requests to each other, including this one."""
         self.model_workers: Callable[[], int] = lambda: 0
         """The number of model workers that perform forwarded requests."""
+        self.follows: Callable[[str], bool] = lambda _: True
+        """Whether this process follows a study, by its id. Only the follower computes its model for pages and exports,
+        and stores the statistics."""
         self.stopping = threading.Event()
         """Set when the server is about to stop; long-lived responses such as event streams then end."""
         self.sweep_late_at: float | None = None

@@ -24,10 +24,11 @@ def undo_import(study_id: str, body: UndoImportBody) -> Request[StudySummary]:
 
 
 def _undo(body: UndoImportBody, draft: Draft, _: Points) -> Outcome[StudySummary]:
-    for seq in body.observations:
-        was = draft.observation(seq)
-        if not was.excluded:
-            record_change(draft, was, {"excluded": True}, body.reason)
+    with draft.best_found_once():
+        for seq in body.observations:
+            was = draft.observation(seq)
+            if not was.excluded:
+                record_change(draft, was, {"excluded": True}, body.reason)
     for number in body.trials:
         trial = draft.trial(number)
         if trial.state == "failed":

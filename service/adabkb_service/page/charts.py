@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from adabkb_service.api.admission import needs
+from adabkb_service.api.admission import by_follower, needs
 from adabkb_service.api.deps import StudyId, encoded
 from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.contract import answers
@@ -119,6 +119,7 @@ async def get_tried(
 
 @data.get("/studies/{study_id}/past.json")
 @needs("read", model=True)
+@by_follower
 async def get_past(
     study_id: StudyId,
     reading: ReadingDep,

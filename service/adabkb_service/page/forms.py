@@ -34,7 +34,7 @@ async def get_form(request: Request, like: Annotated[str, Query(max_length=100)]
 @needs("work")
 def get_editor(request: Request, study_id: StudyId, service: ServiceDep) -> Response:
     """The form for the space and the stopping rules of a running study."""
-    study = service.do(manage.get(study_id)).view
+    study = manage.displayed(service, study_id)
     return page(request, "new.html", study=study, like=study.id)
 
 

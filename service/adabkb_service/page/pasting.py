@@ -7,7 +7,7 @@ from dataclasses import replace
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
-from adabkb_service.api.admission import CallerDep, needs
+from adabkb_service.api.admission import CallerDep, by_follower, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import ServiceDep, StudyId
 from adabkb_service.api.parts import parts_of
@@ -44,6 +44,7 @@ def get_known_rows(study_id: StudyId, body: PastedRows, service: ServiceDep) -> 
 
 @bodies.post("/studies/{study_id}/undo-import")
 @needs("work")
+@by_follower
 def post_undo_import(study_id: StudyId, body: UndoImportBody, service: ServiceDep, caller: CallerDep) -> Response:
     """Undo the import of a table."""
     request = replace(undo_import(study_id, body), user=caller.user)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from adabkb_service.api.admission import CallerDep, needs
+from adabkb_service.api.admission import CallerDep, by_follower, needs
 from adabkb_service.api.deps import Number, ServiceDep, StudyId, encoded
 from adabkb_service.contract import answers
 from adabkb_service.contract.parameters import Count
@@ -48,7 +48,7 @@ def get_results(
 ) -> Response:
     """The table of a study: all results, and the trials without a result. By default, the newest rows come first;
     trials without a result are in the order in which they are prepared."""
-    study, worker = service.do(manage.get(study_id)).view, worker.replace("\0", "")
+    study, worker = manage.displayed(service, study_id), worker.replace("\0", "")
     if not sort:
         sort, order = ("trial", "asc") if kind == "open" else ("when", order or "desc")
     by = _sort(study, sort, is_descending=order == "desc")
@@ -119,7 +119,7 @@ def get_result(
     request: Request, study_id: StudyId, seq: Number, service: ServiceDep, overview: OverviewDep, caller: CallerDep
 ) -> Response:
     """A result, with forms to correct and exclude it."""
-    study = service.do(manage.get(study_id)).view
+    study = manage.displayed(service, study_id)
     result, events = overview.result(study_id, seq)
     trial = None if result.trial is None else read.trial(service, study_id, result.trial)
     space = definition_of(row(service, study_id).definition).space()
@@ -137,6 +137,7 @@ def get_result(
 
 @data.get("/studies/{study_id}/results/{seq}/stored.json")
 @needs("read")
+@by_follower
 def get_stored(study_id: StudyId, seq: Number, service: ServiceDep) -> Response:
     """Return what the page says about a result that was just stored."""
     return data_response(asdict(unusual.stored(service, study_id, seq)))
@@ -151,6 +152,7 @@ def get_result_now(study_id: StudyId, seq: Number, overview: OverviewDep) -> Res
 
 @data.get("/studies/{study_id}/unusual.json")
 @needs("read")
+@by_follower
 def get_unusual(
     study_id: StudyId, service: ServiceDep, seq: Annotated[list[Count], Query(min_length=1, max_length=ROWS_PER_PAGE)]
 ) -> Response:

@@ -33,7 +33,7 @@ def get_study(
     request: Request, study_id: StudyId, service: ServiceDep, overview: OverviewDep, caller: CallerDep
 ) -> Response:
     """The page of a study."""
-    study = service.do(manage.get(study_id)).view
+    study = manage.displayed(service, study_id)
     listed = partial(read.list_trials, service, study_id, attributes=(), after=0, limit=MAX_ACTIVE)
     active, overdue = listed(state="active").items, listed(state="expired").items
     cursor = encoded(max(study.revision - FEED, 0))
@@ -66,7 +66,7 @@ def get_study(
 def get_sharing(request: Request, study_id: StudyId, service: ServiceDep) -> Response:
     """The owner of a study and the rights of other users."""
     links, _ = tokens.page(service, None, MAX_LINKS, link_study_id=study_id)
-    access, study = sharing.access(service, study_id), service.do(manage.get(study_id)).view
+    access, study = sharing.access(service, study_id), manage.displayed(service, study_id)
     now = service.clock()
     working = {each.id for each in links if not each.revoked_at and (each.expires_at is None or each.expires_at > now)}
     return page(request, "sharing.html", study=study, access=access, links=links, working=working)
@@ -76,5 +76,5 @@ def get_sharing(request: Request, study_id: StudyId, service: ServiceDep) -> Res
 @needs("own")
 def get_webhooks(request: Request, study_id: StudyId, service: ServiceDep) -> Response:
     """The webhooks of a study."""
-    study = service.do(manage.get(study_id)).view
+    study = manage.displayed(service, study_id)
     return page(request, "webhooks.html", study=study, webhooks=webhooks.listed(service, study_id))

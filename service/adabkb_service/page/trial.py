@@ -40,7 +40,7 @@ def get_trial(
 ) -> Response:
     """A trial with its explanation and history. In a long study, a second request loads the explanation, because it
     needs the whole log before the trial; also in a study with many failed trials, because it then needs the model."""
-    study = service.do(manage.get(study_id)).view
+    study = manage.displayed(service, study_id)
     trial, results = read.trial(service, study_id, number), overview.results_of(study_id, number)
     asks_model = study.counts.failed >= FEWEST  # for the probability that the trial finishes
     is_known = is_explained or (study.revision <= MAX_EVENTS and not asks_model)

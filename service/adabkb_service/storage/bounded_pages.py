@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
@@ -10,7 +10,10 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import ColumnElement, Connection, Select, Text, cast, func, literal
 
 Row = TypeVar("Row")
+Position = TypeVar("Position")
 
+ROWS_PER_PAGE = 1000
+"""The maximum number of rows in a page of a list that is read completely."""
 MAX_BYTES = 2**23
 """The maximum number of bytes of user data in a page. A larger row is a page by itself."""
 
@@ -51,3 +54,28 @@ def read(
     fitting = max(sum(total <= most_bytes for total in accumulate(sizes)), 1)
     found = connection.execute(query.order_by(*order).limit(fitting))
     return BoundedPage([row(*each) for each in found], is_last=len(sizes) < limit and len(sizes) <= fitting)
+
+
+def pages(
+    page: Callable[[Position], BoundedPage[Row]], after: Position, position: Callable[[Row], Position]
+) -> Iterator[BoundedPage[Row]]:
+    """Yield the pages of a list, in order. Each has at least one row.
+
+    Args:
+        page: reads the page after a position.
+        after: the position to start after.
+        position: returns the position of a row.
+    """
+    while (found := page(after)).rows:
+        yield found
+        if found.is_last:
+            return
+        after = position(found.rows[-1])
+
+
+def rows(
+    page: Callable[[Position], BoundedPage[Row]], after: Position, position: Callable[[Row], Position]
+) -> Iterator[Row]:
+    """Yield the rows of a list, in order, with one page in memory at a time. The arguments are those of ``pages``."""
+    for found in pages(page, after, position):
+        yield from found.rows

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from sqlalchemy import Connection, Select, func, insert, select
 
 from adabkb_service.storage import bounded_pages
-from adabkb_service.storage.bounded_pages import BoundedPage
+from adabkb_service.storage.bounded_pages import ROWS_PER_PAGE, BoundedPage
 from adabkb_service.storage.rows import EventKind, EventRow, as_values, event_row
 from adabkb_service.storage.tables import events
 
@@ -30,6 +30,15 @@ def bounded_page(connection: Connection, study_id: str, after: int, limit: int) 
     """The first events of ``page``, as many as fit into memory."""
     query, order, large = _after(study_id, after), (events.c.seq,), (events.c.payload,)
     return bounded_pages.read(connection, query, event_row, order=order, large=large, limit=limit)
+
+
+def all_rows(connection: Connection, study_id: str) -> Iterator[EventRow]:
+    """Yield the whole log of a study, in order, with one page in memory at a time."""
+
+    def page(last: int) -> BoundedPage[EventRow]:
+        return bounded_page(connection, study_id, last, ROWS_PER_PAGE)
+
+    return bounded_pages.rows(page, 0, lambda event: event.seq)
 
 
 def _after(study_id: str, seq: int) -> Select[Any]:

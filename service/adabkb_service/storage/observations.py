@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, inser
 
 from adabkb_service.errors import ObservationNotFound
 from adabkb_service.storage import bounded_pages
-from adabkb_service.storage.bounded_pages import BoundedPage
+from adabkb_service.storage.bounded_pages import ROWS_PER_PAGE, BoundedPage
 from adabkb_service.storage.rows import ObservationRow, as_values
 from adabkb_service.storage.tables import observations
 
@@ -209,6 +209,15 @@ def bounded_page(connection: Connection, study_id: str, after: int, limit: int) 
     """The first observations of ``page``, as many as fit into memory."""
     query, order, large = _after(study_id, after), (observations.c.seq,), (observations.c.parameters,)
     return bounded_pages.read(connection, query, ObservationRow, order=order, large=large, limit=limit)
+
+
+def all_rows(connection: Connection, study_id: str, after: int = 0) -> Iterator[ObservationRow]:
+    """Yield the observations with numbers above ``after``, in order, with one page in memory at a time."""
+
+    def page(last: int) -> BoundedPage[ObservationRow]:
+        return bounded_page(connection, study_id, last, ROWS_PER_PAGE)
+
+    return bounded_pages.rows(page, after, lambda row: row.seq)
 
 
 def _after(study_id: str, seq: int) -> Select[Any]:

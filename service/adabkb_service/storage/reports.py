@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from sqlalchemy import Connection, bindparam, insert, select, tuple_
 
+from adabkb_service.storage import bounded_pages
+from adabkb_service.storage.bounded_pages import ROWS_PER_PAGE, BoundedPage
 from adabkb_service.storage.rows import ReportRow, as_values
 from adabkb_service.storage.tables import reports
 
@@ -59,6 +61,16 @@ def of_attempt(
         .limit(limit)
     )
     return [ReportRow(*row) for row in connection.execute(query)]
+
+
+def all_rows(connection: Connection, study_id: str) -> Iterator[ReportRow]:
+    """Yield the reports of a study, ordered by trial, attempt and step, with one page in memory at a time."""
+
+    def read(after: tuple[int, int, int]) -> BoundedPage[ReportRow]:
+        found = page(connection, study_id, after, ROWS_PER_PAGE)
+        return BoundedPage(found, is_last=len(found) < ROWS_PER_PAGE)
+
+    return bounded_pages.rows(read, FIRST, lambda row: (row.trial, row.attempt, row.step))
 
 
 def page(connection: Connection, study_id: str, after: tuple[int, int, int], limit: int) -> list[ReportRow]:

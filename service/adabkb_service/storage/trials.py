@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from sqlalchemy import (
 
 from adabkb_service.errors import TrialNotFound
 from adabkb_service.storage import bounded_pages
-from adabkb_service.storage.bounded_pages import BoundedPage
+from adabkb_service.storage.bounded_pages import ROWS_PER_PAGE, BoundedPage
 from adabkb_service.storage.columns import Curve
 from adabkb_service.storage.rows import TrialRow, TrialState, as_values
 from adabkb_service.storage.tables import observations, reports, trials
@@ -190,6 +190,15 @@ def bounded_page(
         query = query.where(or_(*(cast(trials.c.attributes, Text).contains(text, autoescape=True) for text in some)))
     large = trials.c.parameters, trials.c.attributes
     return bounded_pages.read(connection, query, TrialRow, order=(trials.c.number,), large=large, limit=limit)
+
+
+def all_pages(connection: Connection, study_id: str) -> Iterator[list[TrialRow]]:
+    """Yield the trials of a study, in order, page by page."""
+
+    def page(last: int) -> BoundedPage[TrialRow]:
+        return bounded_page(connection, study_id, state=None, after=last, limit=ROWS_PER_PAGE)
+
+    return (found.rows for found in bounded_pages.pages(page, 0, lambda row: row.number))
 
 
 def _after(study_id: str, state: TrialState | None, after: int) -> Select[Any]:

@@ -24,6 +24,16 @@ class CachedStudy:
     """Its parsed definition."""
 
 
+def refreshed(connection: Connection, study_id: str, cached: CachedStudy | None) -> CachedStudy:
+    """Return the study as stored now: ``cached`` if the stored study has not changed since, else the study as read.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+    """
+    is_current = cached is not None and studies.is_current(connection, cached.study)
+    return cached if cached is not None and is_current else read_study(connection, study_id)
+
+
 def read_study(connection: Connection, study_id: str) -> CachedStudy:
     """Return the study as stored now.
 

@@ -82,6 +82,7 @@ class Draft:
         """Whether the draft has read anything from the database besides the study's row."""
         self._database = database
         self._user: str | None = None
+        self._finds_best = True
         self._before = before
         self._trials: dict[int, TrialRow] = {}
         self._observations: dict[int, ObservationRow] = {}
@@ -211,7 +212,7 @@ class Draft:
         if self._user is not None and kind in OF_USERS:
             payload = {**payload, "user": self._user}
         event = event_row(self.study.id, self.study.study_seq + 1, kind, trial, payload, self.now)
-        transitions.apply(self, event)
+        transitions.apply(self, event, finds_best=self._finds_best)
         self.log.append(event)
         self.changes += 1
         if event.affects_model:
@@ -226,6 +227,17 @@ class Draft:
             yield
         finally:
             self._user = before
+
+    @contextmanager
+    def best_found_once(self) -> Iterator[None]:
+        """Find the best result once, at the end of the block, and not after each result that the block changes. The
+        block adds no results."""
+        self._finds_best = False
+        try:
+            yield
+            transitions.find_best(self)
+        finally:
+            self._finds_best = True
 
     def set_model_stats(self, model_stats: ModelStats | None) -> None:
         """Replace the model's statistics, without an event in the log."""

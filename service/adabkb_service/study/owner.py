@@ -31,6 +31,10 @@ The lifecycle of a request, such as ``suggest`` or ``observe``:
    The next batch begins when a request arrives, when the model replies, or at the earliest deadline of a parked
    request. At its deadline, a suggestion gets quasi-random points.
 
+Questions to the model, such as those of ``POST /predict``, are not requests: they change nothing and join no batch.
+Before ``process_queues`` sends questions, it checks that the study in memory is still the stored one, and if not, reads
+it again. So the answers include everything that any process had stored when the question arrived.
+
 **Crashes.** If the process ends before the commit, nothing of the batch is stored. If it ends after the commit,
 everything is stored. In both cases this process sends no answer, and the client, or a server that has forwarded the
 request, repeats it. With the same key, within ``idempotency_hours``, the answer is the stored one; if there is none,
@@ -75,6 +79,7 @@ import time
 from collections import deque
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from adabkb_service.errors import (
@@ -92,7 +97,7 @@ from adabkb_service.storage import studies
 from adabkb_service.storage.rows import EventRow
 from adabkb_service.study import lifecycle, plates
 from adabkb_service.study.batch import Batch, PendingRequest, deadline
-from adabkb_service.study.cached_study import CachedStudy, read_study
+from adabkb_service.study.cached_study import CachedStudy, refreshed
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.dependencies import Dependencies
 from adabkb_service.study.draft import Draft
@@ -219,9 +224,7 @@ class Owner:
                 self._perform_batch(in_time)
             if self._stats_since is not None:
                 self._dependencies.scheduler.ready_at(self.study_id, self._stats_since + STATS_SECONDS)
-            while questions:
-                self._send_question(questions[0])
-                del questions[0]
+            self._send_questions(questions)
         except Exception as error:
             logger.exception("study %s: a batch failed", self.study_id)
             self._reset()
@@ -336,7 +339,8 @@ class Owner:
             DBAPIError: the database rejected a row for another reason.
         """
         is_fresh = self._cached is None
-        before = self._read_study()
+        before = self._cached or self._current_study()
+        self._link.begin(before.study)
         batch = Batch(self._dependencies.database, before, self._link, self._dependencies.clock())
         try:
             with self._dependencies.database.translating():
@@ -360,13 +364,16 @@ class Owner:
             self._reset()
         return batch.finished, batch.parked
 
-    def _read_study(self) -> CachedStudy:
-        """Return the study, from memory or the database. If the study was replaced, the link to its model starts anew.
-        If another server has added events, the next message makes the model read them from the database."""
-        if self._cached is None:
-            with self._dependencies.database.reading() as connection:
-                self._cached = read_study(connection, self.study_id)
-        self._link.begin(self._cached.study)
+    def _current_study(self) -> CachedStudy:
+        """Return the study as stored now, and keep it in memory. A batch does without this: its commit fails if the
+        study in memory is outdated.
+
+        Raises:
+            StudyNotFound: the study does not exist.
+        """
+        cached, self._cached = self._cached, None
+        with self._dependencies.database.reading() as connection:
+            self._cached = refreshed(connection, self.study_id, cached)
         return self._cached
 
     def _commit(self, batch: Batch, before: CachedStudy, *, is_fresh: bool) -> None:
@@ -477,18 +484,22 @@ class Owner:
         else:  # no request is parked; the next batch reads the reply
             self._dependencies.scheduler.ready_at(self.study_id, time.monotonic() + STATS_SECONDS)
 
-    def _send_question(self, pending: PendingQuestion) -> None:
-        try:
-            study = self._read_study().study
-        except Exception as error:
-            self._questions.answer(pending, None, error)
+    def _send_questions(self, questions: list[PendingQuestion]) -> None:
+        """Send questions to the model, about the study as stored now, and remove them from the list."""
+        if not questions:
             return
-        self._link.ask(
-            pending.number,
-            pending.question,
-            pending.arguments,
-            lambda reply: self._questions.answer(pending, study, reply),
-        )
+        try:
+            study = self._current_study().study
+        except AdaBKBError as error:
+            while questions:
+                self._questions.answer(questions.pop(), None, error)
+            return
+        self._link.begin(study)
+        while questions:
+            pending = questions[0]
+            answer = partial(self._questions.answer, pending, study)
+            self._link.ask(pending.number, pending.question, pending.arguments, answer)
+            del questions[0]
 
     def _finish(self, pending: PendingRequest, outcome: Any) -> None:
         """Give a request its outcome, an answer or an exception."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any
 
 from adabkb_service.contract import attributes
@@ -12,7 +14,10 @@ from adabkb_service.contract.transfer import snapshots_of
 from adabkb_service.errors import ObservationNotFound, TrialNotFound
 from adabkb_service.storage.rows import FINISHED, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow, created_row
 from adabkb_service.study.best import best_of, counting
-from adabkb_service.study.transitions import apply, begin
+from adabkb_service.study.transitions import CHANGES_OF_RESULTS, apply, begin, find_best
+
+INAPPLICABLE = (LookupError, AttributeError, TypeError, ValueError, TrialNotFound, ObservationNotFound)
+"""Errors of ``apply`` for an event that contradicts the rows, or has an invalid value."""
 
 
 @dataclass
@@ -109,14 +114,18 @@ def replayed(study_id: str, log: Sequence[EventRow]) -> ReplayState:
         snapshots_of(first.payload)
     except (KeyError, TypeError) as error:
         raise ValueError(f"event 1 (created) cannot be read: {error}") from error
-    for event in log[1:]:
+    for event, following in zip_longest(log[1:], log[2:]):
         state.contradictions.extend(_contradictions(state, event))
+        changes_another = following is not None and following.kind in CHANGES_OF_RESULTS
         try:
-            apply(state, event)
-        except (LookupError, AttributeError, TypeError, ValueError, TrialNotFound, ObservationNotFound) as error:
+            apply(state, event, finds_best=not changes_another)
+        except INAPPLICABLE as error:
             problem = f"event {event.seq} ({event.kind}) cannot be applied: {type(error).__name__} {error}"
             state.contradictions.append(problem)
             state.study = replace(state.study, study_seq=event.seq)
+            if event.kind in CHANGES_OF_RESULTS:
+                with suppress(*INAPPLICABLE):
+                    find_best(state)
     return state
 
 

@@ -80,18 +80,34 @@ def begin(study_id: str, event: EventOf[EventKind, payloads.Created]) -> StudyRo
     return replace(row, study_seq=event.seq, log_bytes=payloads.payload_bytes(event.payload))
 
 
-def apply(rows: Rows, event: EventRow) -> None:
+def apply(rows: Rows, event: EventRow, *, finds_best: bool = True) -> None:
     """Bring the rows from the state before an event to the state after it.
+
+    Args:
+        rows: the rows of the study.
+        event: the event.
+        finds_best: whether a changed result updates the columns ``best`` and ``results_since_best``, which may need all
+            results of the study. For each of several changed results, only the last one need do so; after that,
+            ``find_best`` does the same.
 
     Raises:
         TrialNotFound, ObservationNotFound: the event refers to a row that does not exist.
         LookupError, AttributeError, TypeError, ValueError: the event or a value in it is invalid.
     """
     changed = _changed_columns(rows, event)
+    if finds_best and event.kind in CHANGES_OF_RESULTS:
+        changed |= _best_columns(rows)
     size = rows.study.log_bytes + payloads.payload_bytes(event.payload)
     rows.study = replace(rows.study, study_seq=event.seq, log_bytes=size, updated_at=event.created_at, **changed)
 
 
+def find_best(rows: Rows) -> None:
+    """Update the columns ``best`` and ``results_since_best``."""
+    rows.study = replace(rows.study, **_best_columns(rows))
+
+
+CHANGES_OF_RESULTS: Sequence[EventKind] = ("corrected", "measured")
+"""Kinds of events that change a stored result."""
 Correctable = Literal["value", "std_error", "metrics", "std_errors", "excluded"]
 CORRECTABLE: Sequence[Correctable] = get_args(Correctable)
 """Columns of an observation that an event ``corrected`` or ``measured`` may change; ``metrics`` and ``std_errors``
@@ -389,7 +405,7 @@ def _corrected(rows: Rows, event: EventOf[EventKind, payloads.Changed]) -> Colum
     if row.trial is not None:
         first = rows.observations_of(row.trial)[0]
         rows.put_trial(replace(rows.trial(row.trial), value=first.value, metrics=first.metrics))
-    return {**_best_columns(rows), "cost_spent": spent}
+    return {"cost_spent": spent}
 
 
 def _updated(rows: Rows, changes: dict[str, Any]) -> Columns:

@@ -159,7 +159,6 @@ CASES = [
     Case("queue a point", post(f"{STUDY}/trials", parameters=POINT)),
     Case("correct an observation", Call("PATCH", f"{STUDY}/observations/10", {"value": 0.75, "reason": "typo"})),
     Case("exclude an observation", Call("DELETE", f"{STUDY}/observations/3")),
-    Case("predict, which stores its answer only", post(f"{STUDY}/predict", points=[POINT])),
     Case(
         "change limits",
         Call("PATCH", STUDY, {"budget": 4, "pending_limit": 2, "tags": {"stage": "late"}}),

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from adabkb_service.api.forwarding import Forwarding, follower_of
 from adabkb_service.api.parts import parts_of
 from adabkb_service.app import create_app
+from adabkb_service.operations.data.importing import import_study
 from adabkb_service.settings import Settings
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import idempotency_keys
@@ -151,6 +152,32 @@ def test_explanations_of_a_study_whose_trials_fail_use_the_model_of_the_follower
         assert found == follower.client.get(url).json()
         assert 0.0 < found["decision"]["finish_probability"] < 1.0
         assert other.model_bytes == before
+
+
+PAGES = ("", "/results", "/results/1", "/trials/1", "/edit", "/sharing", "/webhooks")
+DATA = ("/history.json", "/past.json?results=2", "/unusual.json?seq=8", "/results/8/stored.json")
+
+
+def test_pages_and_exports_do_not_compute_the_model_again(two: list[RunningServer], other_sqlite: str) -> None:
+    """A page is read again after each event, so each server that shows one would compute the model of the study."""
+    (name, _) = one_for_each(two)
+    follower, other = sorted(two, key=lambda each: each.forwarding.other(name) is not None)
+    pairs([each.client for each in two], name, 8)
+    before = other.model_bytes
+    for path in PAGES:
+        shown = other.client.get(f"/studies/{name}{path}", headers={"Accept": "text/html"})
+        assert (shown.status_code, path, other.model_bytes) == (200, path, before)
+    for path in DATA:
+        found = other.client.get(f"/studies/{name}{path}")
+        assert (found.status_code, path, other.model_bytes) == (200, path, before)
+        assert found.json() == follower.client.get(f"/studies/{name}{path}").json()
+    exported = other.client.get(f"/v1/studies/{name}/export")
+    assert (exported.status_code, other.model_bytes) == (200, before)
+    with closing(Database(other_sqlite)) as database:
+        assert import_study(database, exported.text.splitlines()).counts.observations == 8
+    undone = other.client.post(f"/studies/{name}/undo-import", json={"observations": [3]})
+    assert (undone.status_code, other.model_bytes) == (200, before)
+    assert follower.client.get(f"/v1/studies/{name}").json()["revision"] == undone.json()["revision"]
 
 
 @pytest.mark.parametrize("padding", ["", pytest.param(" " * 2**20, marks=pytest.mark.long)], ids=["short", "long"])

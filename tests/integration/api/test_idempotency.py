@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import zlib
@@ -31,7 +32,6 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("/v1/studies/s/trials/1/release", {}),
     ("/v1/studies/s/trials/1/withdraw", {}),
     ("/v1/studies/s/trials/1/retry", {}),
-    ("/v1/studies/s/predict", {"points": [{"x": 0, "n": 1}]}),
 ]
 
 
@@ -66,6 +66,18 @@ def test_key_reused_with_other_fixed_values_is_rejected(api: httpx.Client, study
     assert again.json() == first.json()
     other = api.post(f"{study}/suggest", json={"fixed": {"n": 4}}, headers=key)
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+
+
+def test_predictions_ignore_the_key(api: httpx.Client, study: str) -> None:
+    """They change nothing, so nothing is stored: users who may only read must not fill the database."""
+    key = {"Idempotency-Key": "k-1"}
+    for x in (0, 1, 1):
+        answer = api.post(f"{study}/predict", json={"points": [{"x": x, "n": 1}]}, headers=key)
+        assert answer.status_code == 200
+        assert "idempotent-replayed" not in answer.headers
+    lines = [json.loads(line) for line in api.get(f"{study}/export").text.splitlines()]
+    assert not [line for line in lines if line["type"] == "key"]
+    assert api.post(f"{study}/suggest", headers=key).status_code == 200, "the key is not used up"
 
 
 def test_query_belongs_to_the_request_of_a_key(api: httpx.Client, study: str) -> None:

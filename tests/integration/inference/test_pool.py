@@ -128,7 +128,7 @@ def test_error_in_a_query_is_returned_and_the_process_continues(pooled: Service,
     for question, arguments in (("nothing", ()), ("recommended", (0.5, 0.0, "too many")), ("members", ("1", 1))):
         with pytest.raises(Unavailable, match="cannot answer"):
             pooled.ask("s", question, *arguments)
-    assert predict(pooled, "s", [{"x": 0.5, "y": 1.0}]).view.predictions
+    assert predict(pooled, "s", [{"x": 0.5, "y": 1.0}]).predictions
     rounds(pooled, "s", 1)
     assert process_of(pool) == before
 

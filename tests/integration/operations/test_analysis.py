@@ -48,7 +48,7 @@ def test_every_system_reports_its_findings(running: Service, system: str) -> Non
     line = slice_through(running, "s", ["x"], 5, {})
     assert line.axes[0].values == [-1.0, -0.25, 0.5, 1.25, 2.0]
     points = [{**line.at, "x": x} for x in line.axes[0].values]
-    assert line.predictions == predict.predict(running, "s", points).view.predictions
+    assert line.predictions == predict.predict(running, "s", points).predictions
     best = predict.recommendation(running, "s").model
     assert best is not None
     assert line.at == {name: value for name, value in best.parameters.items() if name != "x"}
@@ -56,7 +56,7 @@ def test_every_system_reports_its_findings(running: Service, system: str) -> Non
     cells, _ = partition(running, "s", 0, 1000, None)
     tree, _ = predict.tree(running, "s", 0, 1000)
     assert [cell.model_dump(exclude={"mean", "std", "index"}) for cell in cells] == [cell.model_dump() for cell in tree]
-    again = predict.predict(running, "s", [cell.centroid for cell in cells]).view.predictions
+    again = predict.predict(running, "s", [cell.centroid for cell in cells]).predictions
     assert [cell.mean for cell in cells] == pytest.approx([each.mean for each in again])
     bounded = [cell for cell in cells if cell.index is not None]
     assert bool(bounded) == (system in ("auto", "paper"))
@@ -101,7 +101,7 @@ def test_slice_uses_the_given_values(running: Service) -> None:
     assert found.at == {"seed": 7, "idle": 10.0}
     assert [axis.name for axis in found.axes] == ["kind", "x"]
     points = [{"idle": 10.0, "kind": kind, "x": x} for kind in ("a", None, [1, 2]) for x in (-1, 0, 1, 2)]
-    assert found.predictions == predict.predict(running, "s", points).view.predictions
+    assert found.predictions == predict.predict(running, "s", points).predictions
 
 
 REFUSED: dict[str, tuple[list[str], int | None, dict[str, Any]]] = {

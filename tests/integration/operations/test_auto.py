@@ -97,7 +97,7 @@ def test_result_with_a_large_standard_error_has_less_weight(running: Service) ->
         for x in (-1.0, -0.5, 0.0, 1.0, 1.5, 2.0):
             observe(running, study, Value(x * x, parameters={"x": x, "y": 1.0}))
         observe(running, study, Value(3.0, parameters={"x": 0.5, "y": 1.0}, std_error=std_error))
-        [prediction] = predict.predict(running, study, [{"x": 0.5, "y": 1.0}]).view.predictions
+        [prediction] = predict.predict(running, study, [{"x": 0.5, "y": 1.0}]).predictions
         assert prediction.mean is not None
         means.append(prediction.mean)
     parabola = 0.25
@@ -125,7 +125,7 @@ def test_model_reports_its_learned_parameters(running: Service) -> None:
     best = get(running, "s").best
     assert best is not None
     assert model.gap > 1000 - best.value
-    [at_best] = predict.predict(running, "s", [best.parameters]).view.predictions
+    [at_best] = predict.predict(running, "s", [best.parameters]).predictions
     assert at_best.lcb is not None
     assert at_best.mean is not None
     assert at_best.ucb is not None

@@ -74,7 +74,7 @@ def test_all_operations_use_only_active_parameters_and_are_replayed(
     best = recommendation(running, conditional)
     assert best.model is not None
     assert is_right(best.model.parameters)
-    assert len(predict(running, conditional, [SGD, ADAM]).view.predictions) == 2
+    assert len(predict(running, conditional, [SGD, ADAM]).predictions) == 2
     assert replay(running, conditional).diverged == []
     assert list(examine(database)) == []
     lines = list(json_lines(running, conditional))

@@ -31,7 +31,7 @@ def study_with_results(running: Service, study_id: str, profile: str, wrong: dic
 
 
 def model_of(running: Service, study_id: str) -> list[tuple[float, float]]:
-    return [(found.mean or 0.0, found.std or 0.0) for found in predict(running, study_id, SOMEWHERE).view.predictions]
+    return [(found.mean or 0.0, found.std or 0.0) for found in predict(running, study_id, SOMEWHERE).predictions]
 
 
 @pytest.mark.parametrize("profile", some(["auto", "paper"], ["auto"]))

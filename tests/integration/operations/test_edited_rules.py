@@ -46,7 +46,7 @@ def test_bounds_of_metrics_can_be_changed(database: Database, clock: ManualClock
     assert (found.metrics, [each.metric for each in found.outcome_constraints]) == (["noise", "heat"], ["heat"])
     assert found.best is not None
     assert 0.35 <= found.best.value <= 0.4
-    low, high = predict(running, "s", [{"x": 0.1}, {"x": 0.9}]).view.predictions
+    low, high = predict(running, "s", [{"x": 0.1}, {"x": 0.9}]).predictions
     assert low.feasible_probability is not None
     assert high.feasible_probability is not None
     assert (low.feasible_probability > 0.9, high.feasible_probability < 0.1) == (True, True)

@@ -25,7 +25,7 @@ def study(running: Service, **changes: Any) -> None:
 
 
 def likely(running: Service, *points: tuple[float, float]) -> list[float | None]:
-    found = predict(running, "s", [dict(zip("xy", point, strict=True)) for point in points]).view.predictions
+    found = predict(running, "s", [dict(zip("xy", point, strict=True)) for point in points]).predictions
     return [each.finish_probability for each in found]
 
 
@@ -76,7 +76,7 @@ def test_questions_change_no_decision_and_events_have_no_such_probability(runnin
             if name == "asked":
                 predict(running, name, [{"x": 0.5, "y": 0.5}])
     assert points[:12] == points[12:]
-    assert predict(running, "asked", [{"x": 1.0, "y": 0.5}]).view.predictions[0].finish_probability is not None
+    assert predict(running, "asked", [{"x": 1.0, "y": 0.5}]).predictions[0].finish_probability is not None
 
 
 def test_the_explanation_has_the_probability_as_of_the_suggestion(running: Service) -> None:

@@ -137,7 +137,7 @@ def test_the_model_uses_the_place_between_two_ordered_numbers(running: Service) 
             place = {0.057: 0.0, 0.0785: 0.5, 0.1: 1.0, 0.1265: 1.5, 0.153: 2.0}[molarity]
             observe(running, "s", Value(10 - (place - 1.5) ** 2, parameters={"molarity": molarity, "time": time}))
     points = [{"molarity": molarity, "time": 5.0} for molarity in (0.0785, 0.1265, 0.13975)]
-    means = [each.mean for each in predict(running, "s", points).view.predictions]
+    means = [each.mean for each in predict(running, "s", points).predictions]
     assert means == pytest.approx([9.0, 10.0, 9.9375], abs=0.1)
     found = recommendation(running, "s").model
     assert found is not None
@@ -151,7 +151,7 @@ def test_the_model_uses_the_measured_place_and_recommends_it(running: Service) -
             point = {"heat": heat, "time": time}
             observe(running, "s", Value(yield_of(point), parameters=point))
     points = [{"heat": heat, "time": 4.0} for heat in (70.0, 72.3, 75.0)]
-    means = [each.mean for each in predict(running, "s", points).view.predictions]
+    means = [each.mean for each in predict(running, "s", points).predictions]
     assert means == pytest.approx([yield_of(point) for point in points], abs=0.2)
     found = recommendation(running, "s").model
     assert found is not None

@@ -121,7 +121,7 @@ def test_every_metric_is_predicted_also_for_a_trial(running: Service) -> None:
     create(running, constrained())
     for _ in range(9):  # the fewest for a prediction in words
         step(running)
-    (found,) = predict.predict(running, "s", [{"x": 0.25, "y": 1.0}]).view.predictions
+    (found,) = predict.predict(running, "s", [{"x": 0.25, "y": 1.0}]).predictions
     assert list(found.metrics or {}) == ["size", "latency", "memory"]
     assert found.metrics is not None
     assert found.metrics["latency"].mean == pytest.approx(0.75, abs=0.3)

@@ -136,7 +136,7 @@ def test_each_objective_is_learned_with_its_own_noise(running: Service) -> None:
         for number in range(8):
             point = {"x": number / 8, "y": 1.0}
             observe(running, name, PointValueBody(parameters=point, metrics=measured(point)))
-        (found,) = predict.predict(running, name, [{"x": 0.5, "y": 1.0}]).view.predictions
+        (found,) = predict.predict(running, name, [{"x": 0.5, "y": 1.0}]).predictions
         deviations[name] = [each.std for each in (found.metrics or {}).values()]
     exact, first, second = deviations.values()
     assert first[0] > 10.0 * exact[0]
@@ -150,7 +150,7 @@ def test_model_queries_cover_each_objective(running: Service) -> None:
     create(running, several())
     for _ in range(6):
         step(running)
-    (found,) = predict.predict(running, "s", [{"x": 0.25, "y": 1.0}]).view.predictions
+    (found,) = predict.predict(running, "s", [{"x": 0.25, "y": 1.0}]).predictions
     assert found.mean is None
     assert list(found.metrics or {}) == ["error", "speed"]
     assert found.metrics is not None

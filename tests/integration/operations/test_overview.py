@@ -26,7 +26,9 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import change, create, get
 from adabkb_service.operations.suggest import suggest
 from adabkb_service.operations.words.wording import best_listed
+from adabkb_service.storage.bounded_pages import ROWS_PER_PAGE
 from adabkb_service.storage.result_table import RowKind, Sort
+from tests.integration.operations.verbs import Value, observe_batch
 
 SPACE = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
 """Values rise and fall, so that there are several records, and groups of results with inner points."""
@@ -82,6 +84,16 @@ def test_records_are_extended_with_new_results(running: Service, more: dict[str,
         if i % 3 == 0:
             assert page.history(study)["records"] == records(values)
     assert len(records(values)) > 3
+
+
+def test_records_of_exactly_one_page_of_results_are_found(running: Service) -> None:
+    """With outcome constraints, the results are read in pages; here the first page is full, and no other follows."""
+    study = studied(running, "s", [], algorithm={"profile": "auto"}, outcome_constraints=[{"metric": "m", "upper": 0}])
+    items = [Value(1.0 - i / 1000, parameters={"x": i / 1000}, metrics={"m": 0.0}) for i in range(ROWS_PER_PAGE)]
+    observe_batch(running, study, items)
+    assert len(Overview(running).history(study)["records"]) == ROWS_PER_PAGE
+    listed = Overview(running).studies("", None, 0, 10)
+    assert listed.lines[0].course.worst == 1.0
 
 
 def test_many_results_are_thinned_to_their_extremes_and_a_sample(running: Service) -> None:

@@ -220,7 +220,7 @@ def test_model_of_each_metric_uses_all_its_results(running: Service, late: str) 
         if count >= 6:
             part = {"metrics": part["metrics"]} if late == "value" else {**part, "metrics": {"mass": 1.0}}
         tell(running, trial.number, partial=count >= 6, **part)
-    (expected,) = predict.predict(running, "s", [{"x": 0.0, "y": 1.0}]).view.predictions
+    (expected,) = predict.predict(running, "s", [{"x": 0.0, "y": 1.0}]).predictions
     assert expected.metrics is not None
     assert expected.mean == pytest.approx(yields({"x": 0.0})[0], abs=0.1)
     assert expected.metrics["purity"].mean == pytest.approx(1.15, abs=0.1)
@@ -233,7 +233,7 @@ def test_metric_without_results_is_not_predicted(running: Service) -> None:
     create(running, definition(**BOUNDED))
     for trial in ask(running, 3):
         tell(running, trial, value=float(trial), metrics={"mass": 1.0}, partial=True)
-    (expected,) = predict.predict(running, "s", [{"x": 0.0, "y": 1.0}]).view.predictions
+    (expected,) = predict.predict(running, "s", [{"x": 0.0, "y": 1.0}]).predictions
     assert expected.metrics is not None
     assert set(expected.metrics) == {"mass"}
     assert analysis.partition(running, "s", 0, 10, None, "purity") == ([], None)

@@ -376,7 +376,7 @@ def test_plate_offsets_are_not_attributed_to_parameters(running: Service) -> Non
     for _ in range(8):
         evaluate(running, asked(running, 6))
     points = [{"speed": speed, "heat": heat, "glue": "fast"} for heat in (60, 80, 100) for speed in (3.0, 6.0)]
-    found = np.array([each.mean for each in predict(running, "s", points).view.predictions])
+    found = np.array([each.mean for each in predict(running, "s", points).predictions])
     assert found[1::2] - found[::2] == pytest.approx(0.9, abs=0.3)
 
 
@@ -442,7 +442,7 @@ def test_model_treats_user_supplied_results_on_plates_like_those_of_trials(runni
             observe(running, "alone", Value(value, parameters=trial.parameters))
     points = [{**CONTROL, "heat": heat, "speed": speed} for heat in (60, 80, 100) for speed in (2.0, 6.0, 9.0)]
     trials, own, alone = (
-        [each.mean for each in predict(running, name, points).view.predictions] for name in ("trials", "own", "alone")
+        [each.mean for each in predict(running, name, points).predictions] for name in ("trials", "own", "alone")
     )
     assert own == pytest.approx(trials, rel=1e-6)
     assert alone != pytest.approx(trials, rel=1e-3)
@@ -461,7 +461,7 @@ def test_corrected_result_stays_on_its_plate(running: Service) -> None:
             correct(running, "corrected", seq, {"value": value})
     points = [{**CONTROL, "speed": speed} for speed in (2.0, 5.0, 8.0)]
     right, corrected = (
-        [each.std for each in predict(running, name, points).view.predictions] for name in ("right", "corrected")
+        [each.std for each in predict(running, name, points).predictions] for name in ("right", "corrected")
     )
     assert corrected == pytest.approx(right, rel=0.05)
 

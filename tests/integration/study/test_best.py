@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 
+from adabkb_service.contract.pasted import UndoImportBody
 from adabkb_service.contract.stored import definition_of, first_stored
+from adabkb_service.operations.data.doctor import examine
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
+from adabkb_service.operations.undo_import import undo_import
 from adabkb_service.storage import observations, studies
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.rows import ObservationRow, StudyRow
 from adabkb_service.study.best import as_best, best_of, rank
+from tests.calls import watching
 from tests.integration.operations.conftest import definition
 from tests.integration.operations.verbs import Value, correct, observe
 from tests.integration.study.test_lifecycle import LIMITS
@@ -96,3 +100,19 @@ def test_best_result_is_shown_with_its_violations() -> None:
     for mass, violations in ((2.0, {}), (2.5, {"mass": 0.5})):
         more = {"metrics": {"mass": mass}, "feasible": not violations, "violations": violations}
         assert as_best(BOUNDED, bounded, row(4, 1.0, mass)) == {**shown, **more}
+
+
+def test_undo_of_an_import_reads_all_results_once(running: Service, database: Database) -> None:
+    """Not once for each excluded result: with outcome constraints, no query can find the best result."""
+    create(running, definition(metrics=["mass"], outcome_constraints=LIMIT))
+    for value, mass in ((5.0, 3.0), (4.0, 1.0), (2.0, 1.0), (1.0, 1.0), (3.0, 1.0)):
+        observe(running, "s", Value(value, parameters=POINT, metrics={"mass": mass}))
+    reads: list[str] = []
+    with watching({observations.every: lambda _, event: reads.append(event)}):
+        running.do(undo_import("s", UndoImportBody(observations=[3, 4, 5])))
+    assert reads.count("call") == 1
+    with database.reading() as connection:
+        left = studies.get(connection, "s")
+    assert left.best is not None
+    assert (left.best["value"], left.results_since_best) == (4.0, 0)
+    assert list(examine(database)) == []

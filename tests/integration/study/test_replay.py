@@ -181,6 +181,22 @@ def test_results_since_the_best_one_are_counted() -> None:
         assert replayed("s", log(*told)).study.results_since_best == since
 
 
+def test_best_result_is_found_after_the_last_of_several_corrections() -> None:
+    """Also if the last one cannot be applied."""
+    told: list[Told] = [
+        ("observed", None, {**RESULT, "observation": seq, "value": value})
+        for seq, value in enumerate((3.0, 1.0, 2.0, 4.0), 1)
+    ]
+    for observation in (2, 3, 9):
+        change = {**RESULT, "observation": observation, "excluded": True, "was": {"excluded": False}, "reason": None}
+        told.append(("corrected", None, change))
+        state = replayed("s", log(*told))
+        value, since = {2: (2.0, 1), 3: (3.0, 1), 9: (3.0, 1)}[observation]
+        assert state.study.best is not None
+        assert (state.study.best["value"], state.study.results_since_best) == (value, since)
+        assert len(state.contradictions) == (observation == 9)
+
+
 def test_update_changes_settings_and_words_alone() -> None:
     before = replayed("s", log()).study
     changes = {"title": "Glue", "budget": 5, "parameters": {"x": {"unit": "K"}}, "quantities": {"value": {"unit": "%"}}}

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from tempfile import SpooledTemporaryFile
-from typing import Any, TextIO, TypeVar, cast
+from typing import Any, TextIO, cast
 
 from pydantic import BaseModel
 from sqlalchemy import Connection
@@ -27,21 +28,20 @@ from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import manage
 from adabkb_service.storage import events, files, idempotency, observations, reports, studies, trials
 from adabkb_service.storage import model as rows
-from adabkb_service.storage.rows import CellStatus, EventRow, ObservationRow, ReportRow, StudyRow, TrialRow, as_values
+from adabkb_service.storage.rows import CellStatus, EventRow, StudyRow, as_values
 from adabkb_service.study import lifecycle, render
 
-ROWS_PER_QUERY = 1000
 BYTES_IN_MEMORY = 2**20
 BYTES_PER_PIECE = 2**16
 
 
 Write = Callable[[Connection, StudyRow, TextIO], None]
-Row = TypeVar("Row", TrialRow, ObservationRow, EventRow)
 
 
 def json_lines(service: Service, study_id: str, *, with_keys: bool = True) -> Iterator[str]:
     """Yield the study, its trials, observations, reports, files, events, model rows and idempotency keys. Each line is
-    a JSON object with its kind as ``type``.
+    a JSON object with its kind as ``type``. The study's follower stores its model first. Other servers export the model
+    rows as stored, which may lack the last events; an import then folds these.
 
     Args:
         service: the running service.
@@ -53,9 +53,10 @@ def json_lines(service: Service, study_id: str, *, with_keys: bool = True) -> It
         StudyNotFound: the study does not exist; raised before the first line.
         Busy: too many requests wait for the model; raised before the first line.
     """
-    with suppress(Unavailable):  # if the model or a writable database is unavailable, the rows are exported as stored
-        service.ask(study_id, "stored")
-        service.do(replace(manage.get(study_id), stores_model_stats=True))
+    if service.follows(study_id):
+        with suppress(Unavailable):  # without the model or a writable database, the rows are exported as stored
+            service.ask(study_id, "stored")
+            service.do(replace(manage.get(study_id), stores_model_stats=True))
     return _snapshot(service, study_id, partial(write_json, with_keys=with_keys))
 
 
@@ -129,17 +130,17 @@ def write_json(connection: Connection, study: StudyRow, file: TextIO, *, with_ke
     definition = definition_of(study.definition)
     view = lifecycle.full_view(study, definition)
     line("study", format=FORMAT, **view.model_dump(mode="json"), last_file=study.last_file)
-    for trial in _trials(connection, study):
+    for trial in chain.from_iterable(trials.all_pages(connection, study.id)):
         shown("trial", render.trial(trial, definition))
     space = definition.space()
-    for observation in _observations(connection, study):
+    for observation in observations.all_rows(connection, study.id):
         shown("observation", render.observation(observation, definition, space))
-    for report in _reports(connection, study):
+    for report in reports.all_rows(connection, study.id):
         shown("report", render.report_line(report))
     for each in files.page(connection, study.id, 0):
         content = b64encode(files.content(connection, study.id, each.number)).decode()
         shown("file", FileLine.model_validate({**as_values(each), "content": content}))
-    for event in all_events(connection, study):
+    for event in events.all_rows(connection, study.id):
         file.write(event_line(event))
     figures = None if study.model is None else {**study.model, "learned": study.checkpoint}
     model = ModelLine(
@@ -160,39 +161,8 @@ def event_line(event: EventRow) -> str:
     return json.dumps({"type": "event", **render.event(event).model_dump(mode="json")}, ensure_ascii=False) + "\n"
 
 
-def all_events(connection: Connection, study: StudyRow) -> Iterator[EventRow]:
-    """Yield the whole log of a study, in order."""
-    return _all(lambda last: events.bounded_page(connection, study.id, last, ROWS_PER_QUERY).rows, "seq")
-
-
 def _write_curves(connection: Connection, study: StudyRow, file: TextIO) -> None:
     lines = csv.writer(file, lineterminator="\n")
     lines.writerow(ReportLine.model_fields)
-    for report in _reports(connection, study):
+    for report in reports.all_rows(connection, study.id):
         lines.writerow(render.report_line(report).model_dump(mode="json").values())
-
-
-def _trials(connection: Connection, study: StudyRow) -> Iterator[TrialRow]:
-    return _all(
-        lambda last: trials.bounded_page(connection, study.id, state=None, after=last, limit=ROWS_PER_QUERY).rows,
-        "number",
-    )
-
-
-def _observations(connection: Connection, study: StudyRow) -> Iterator[ObservationRow]:
-    return _all(lambda last: observations.bounded_page(connection, study.id, last, ROWS_PER_QUERY).rows, "seq")
-
-
-def _reports(connection: Connection, study: StudyRow) -> Iterator[ReportRow]:
-    after = reports.FIRST
-    while found := reports.page(connection, study.id, after, ROWS_PER_QUERY):
-        yield from found
-        after = (found[-1].trial, found[-1].attempt, found[-1].step)
-
-
-def _all(page: Callable[[int], list[Row]], key: str) -> Iterator[Row]:
-    """Yield the rows of all pages."""
-    last = 0
-    while found := page(last):
-        yield from found
-        last = getattr(found[-1], key)

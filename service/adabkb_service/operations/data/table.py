@@ -73,7 +73,6 @@ YES_NO = {True: "yes", False: "no"}
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 """Matches the start of a text that a spreadsheet may take for a formula, also if the text is already escaped with
 apostrophes."""
-PAGE = 1000
 
 Row = dict[str, Any]
 
@@ -172,21 +171,16 @@ def _as_json(cell: Any) -> Any:
 
 def pairs(connection: Connection, study: StudyRow) -> Iterator[tuple[TrialRow | None, ObservationRow | None]]:
     """Yield the trial and the result of each row; either may be None."""
-    last = 0
-    while found := trials.bounded_page(connection, study.id, state=None, after=last, limit=PAGE).rows:
-        last = found[-1].number
+    for found in trials.all_pages(connection, study.id):
         results: dict[int | None, list[ObservationRow]] = {}
-        for result in observations.of_trials(connection, study.id, found[0].number, last):
+        for result in observations.of_trials(connection, study.id, found[0].number, found[-1].number):
             results.setdefault(result.trial, []).append(result)
         for trial in found:
             theirs = results.get(trial.number, ())
             yield from ((trial, result) for result in theirs)
             if not theirs:
                 yield trial, None
-    last = 0
-    while others := observations.bounded_page(connection, study.id, last, PAGE).rows:
-        last = others[-1].seq
-        yield from ((None, each) for each in others if each.trial is None)
+    yield from ((None, each) for each in observations.all_rows(connection, study.id) if each.trial is None)
 
 
 def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:

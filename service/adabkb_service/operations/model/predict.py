@@ -37,7 +37,6 @@ from adabkb_service.study import render
 from adabkb_service.study.best import as_best, best_of
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.point_checks import checked_point
-from adabkb_service.study.request import Key, Outcome, Request, stored_answer
 
 
 def recommendation(
@@ -159,9 +158,7 @@ def _caution(
     return "nothing_certain" if probability is not None and probability < required else None
 
 
-def predict(
-    service: Service, study_id: str, points: Sequence[Mapping[str, Any]], key: Key | None = None
-) -> Outcome[answers.Predictions]:
+def predict(service: Service, study_id: str, points: Sequence[Mapping[str, Any]]) -> answers.Predictions:
     """Return the posterior at some points.
 
     Raises:
@@ -170,17 +167,8 @@ def predict(
         Busy, Unavailable: the model does not answer; see ``Service.ask``.
         Contention: the space was edited during every attempt.
     """
-    with service.database.reading() as connection:
-        if known := stored_answer(connection, key, answers.Predictions):
-            return known
-    predictions = [
-        render.prediction(each)
-        for each in repeating(service.timeouts.contention)(_ask_predictions, service, study_id, points)
-    ]
-    outcome = Outcome(answers.Predictions(predictions=predictions))
-    if key is None:
-        return outcome
-    return service.do(Request(study_id, answers.Predictions, lambda _, __: outcome, key))
+    found = repeating(service.timeouts.contention)(_ask_predictions, service, study_id, points)
+    return answers.Predictions(predictions=[render.prediction(each) for each in found])
 
 
 def _ask_predictions(service: Service, study_id: str, points: Sequence[Mapping[str, Any]]) -> list[Expected]:

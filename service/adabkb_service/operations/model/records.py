@@ -19,8 +19,6 @@ from adabkb_service.study.best import counting, decided, has_several_objectives,
 
 STUDIES = 1000
 """The maximum number of studies with cached records."""
-RESULTS_AT_ONCE = 1000
-"""The number of results that are read into memory at a time."""
 
 RecordList = list[tuple[int, float]]
 """Number and value of each record."""
@@ -133,19 +131,15 @@ def _new_records_one_by_one(
 ) -> tuple[RecordList, float | None]:
     """As ``_new_records``, for an edited space or outcome constraints, which a query cannot check."""
     found, has_all = list(cached.found), decided(study)
-    counts = counting(study, definition_of(study.definition))
-    after, is_last, worst = cached.results, False, cached.worst
-    while not is_last:
-        page = observations.bounded_page(connection, study.id, after, RESULTS_AT_ONCE)
-        for row in filter(has_all, filter(counts, page.rows)):
-            if row.seq in without:
-                continue
-            violation, _ = rank(study, row.value, row.metrics)
-            value = row.value or 0.0  # not None here
-            worst = _worse(study, worst, value)
-            if violation == 0.0 and _is_better(study, value, found):
-                found.append((row.seq, value))
-        after, is_last = page.rows[-1].seq, page.is_last
+    counts, worst = counting(study, definition_of(study.definition)), cached.worst
+    for row in filter(has_all, filter(counts, observations.all_rows(connection, study.id, cached.results))):
+        if row.seq in without:
+            continue
+        violation, _ = rank(study, row.value, row.metrics)
+        value = row.value or 0.0  # not None here
+        worst = _worse(study, worst, value)
+        if violation == 0.0 and _is_better(study, value, found):
+            found.append((row.seq, value))
     return found[len(cached.found) :], worst
 
 

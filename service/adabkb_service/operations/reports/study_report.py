@@ -23,7 +23,7 @@ from adabkb_service.contract.parameters import FloatParameter, IntParameter
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.errors import Unavailable
 from adabkb_service.operations.data import table
-from adabkb_service.operations.data.export import all_events, event_line
+from adabkb_service.operations.data.export import event_line
 from adabkb_service.operations.model import assessment, predict
 from adabkb_service.operations.model.front import front
 from adabkb_service.operations.model.in_context import LATEST, Context
@@ -183,7 +183,7 @@ def _acts(connection: Connection, study: StudyRow) -> list[AuditEntry]:
 
 def _digest(connection: Connection, study: StudyRow) -> str:
     found = hashlib.sha256()
-    for event in all_events(connection, study):
+    for event in events.all_rows(connection, study.id):
         found.update(event_line(event).encode())
     return found.hexdigest()
 

@@ -250,6 +250,19 @@ def get(study_id: str) -> Request[answers.Study]:
     return Request(study_id, answers.Study, _view, waits_for_latest_results=True)
 
 
+def displayed(service: Service, study_id: str) -> answers.Study:
+    """Return a study for a page, which any server shows. On the study's follower, this is ``get``. Other servers return
+    the study as stored, since they must not compute its model, too. The follower stores its statistics within a second.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+    """
+    if service.follows(study_id):
+        return service.do(get(study_id)).view
+    with service.database.reading() as connection:
+        return lifecycle.full_view(studies.get(connection, study_id))
+
+
 def _view(draft: Draft, _: Points) -> Outcome[answers.Study]:
     return Outcome(lifecycle.full_view(draft.study, draft.definition))
 

@@ -13,7 +13,8 @@ from adabkb_service.contract.curves import CurvePoint
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.operations.attempts import known_attempt
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import events, observations, reports, studies, trials
+from adabkb_service.storage import bounded_pages, events, observations, reports, studies, trials
+from adabkb_service.storage.bounded_pages import BoundedPage
 from adabkb_service.storage.rows import TrialRow, TrialState
 from adabkb_service.study import render
 
@@ -62,16 +63,18 @@ def list_trials(
     with service.database.reading() as connection:
         definition = definition_of(studies.get(connection, study_id).definition)
         items: list[answers.Trial] = []
-        while True:
-            found = trials.bounded_page(connection, study_id, state=state, after=after, limit=limit, texts=texts)
+
+        def page(last: int) -> BoundedPage[TrialRow]:
+            return trials.bounded_page(connection, study_id, state=state, after=last, limit=limit, texts=texts)
+
+        for found in bounded_pages.pages(page, after, lambda row: row.number):
             items += (render.trial(row, definition) for row in found.rows if _has(row, attributes))
             if len(items) > limit:
                 return Page(items[:limit], items[limit - 1].number)
-            if found.is_last:
-                return Page(items, None)
-            after = found.rows[-1].number
-            if len(items) == limit or (items and len(found.rows) < limit):
-                return Page(items, after)
+            is_full = len(items) == limit or (items and len(found.rows) < limit)
+            if is_full and not found.is_last:
+                return Page(items, found.rows[-1].number)
+        return Page(items, None)
 
 
 def _texts(name: str, value: str) -> list[str]:

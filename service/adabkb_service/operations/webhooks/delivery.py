@@ -109,20 +109,20 @@ class Delivery:
                 del self._in_progress[row.study_id, row.id]
 
     def _send_all(self, row: WebhookRow) -> None:
+        """Send the messages of a webhook, up to ``MAX_MESSAGES``. A later event makes it due again."""
         for _ in range(MAX_MESSAGES):
             if self._stopping.is_set():
                 return
-            held = self._hold(row)
-            if held is None:
-                return
             with self._service.database.reading() as connection:
-                found = _next(connection, held)
+                found = _next(connection, row)
             if found is None:
                 return
             seen, message = found
-            if message is None:
-                row = self._change(held, seen_seq=seen, due_at=self._service.clock()) or held
-                continue
+            if message is None and seen != row.seen_seq:
+                self._change(row, seen_seq=seen, due_at=self._service.clock())
+            held = None if message is None else self._hold(row)
+            if message is None or held is None:
+                return
             error = self._send(held, message)
             if error is not None and self._stopping.is_set():
                 self._change(held, due_at=self._service.clock())

@@ -165,3 +165,18 @@ def test_last_page_is_marked(connection: sa.Connection) -> None:
         False,
         True,
     ]
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 5, 6])
+def test_all_pages_have_each_row_once(connection: sa.Connection, count: int) -> None:
+    """Also if the last page is full. No page is empty."""
+    written = [event(seq) for seq in range(1, count + 1)]
+    if written:
+        events.add(connection, written)
+
+    def page(after: int) -> bounded_pages.BoundedPage[EventRow]:
+        return events.bounded_page(connection, "s", after, 2)
+
+    found = [each.rows for each in bounded_pages.pages(page, 0, lambda row: row.seq)]
+    assert [len(rows) for rows in found] == [2] * (count // 2) + [1] * (count % 2)
+    assert list(bounded_pages.rows(page, 0, lambda row: row.seq)) == [row for rows in found for row in rows] == written
