@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, insert, select, update
@@ -108,7 +108,7 @@ def best(connection: Connection, study_id: str, *, maximize: bool, without: Coll
     return None if row is None else ObservationRow(*row)
 
 
-def from_best(connection: Connection, study_id: str, *, maximize: bool) -> Iterator[ObservationRow]:
+def from_best(connection: Connection, study_id: str, *, maximize: bool) -> Generator[ObservationRow, None, None]:
     """Yield the observations that have a value and are not excluded: the best first, and of equally good ones the
     first. They are read in parts. Close the generator before the connection."""
     value = observations.c.value
