@@ -18,6 +18,7 @@ from adabkb_client._records import (
     StudySummary,
     Trial,
 )
+from adabkb_client.mcp._sessions import Session
 
 
 class BestAnswer(TypedDict):
@@ -48,6 +49,9 @@ class StatusAnswer(TypedDict):
 class InfoAnswer(StatusAnswer):
     """A study with its definition."""
 
+    owner: NotRequired[str]
+    page: NotRequired[str]
+    pause: NotRequired[str]
     queued: int
     released: int
     expired: int
@@ -107,6 +111,8 @@ class TrialAnswer(TypedDict):
     metrics: NotRequired[dict[str, float]]
     reason: NotRequired[str]
     worker: NotRequired[str]
+    yours: NotRequired[bool]
+    attempt: NotRequired[int]
     leased_until: NotRequired[str]
     last_reported_step: NotRequired[int]
     last_reported_value: NotRequired[float]
@@ -125,6 +131,7 @@ class SuggestAnswer(TypedDict):
     trials: list[TrialAnswer]
     reason: NotRequired[str]
     what_to_do: NotRequired[str]
+    replayed: NotRequired[bool]
     retry_after_seconds: NotRequired[float]
 
 
@@ -135,6 +142,7 @@ class ChangeAnswer(TypedDict):
     observation: NotRequired[int]
     missing: NotRequired[list[str]]
     beyond_natural_bounds: NotRequired[list[str]]
+    replayed: NotRequired[bool]
     study: StatusAnswer
 
 
@@ -306,8 +314,8 @@ def info(study: StudyInfo) -> InfoAnswer:
     return found
 
 
-def trial(found: Trial) -> TrialAnswer:
-    """Return a trial."""
+def trial(found: Trial, me: Session) -> TrialAnswer:
+    """Return a trial, and whether it is or was the session's."""
     is_leased = found.state == "active"
     answer: TrialAnswer = some(
         trial=found.number,
@@ -319,6 +327,8 @@ def trial(found: Trial) -> TrialAnswer:
         metrics=found.metrics,
         reason=found.reason,
         worker=found.worker if is_leased else None,
+        yours=me.is_mine(found) if found.attempt else None,
+        attempt=found.attempt or None,
         leased_until=found.leased_until.isoformat() if is_leased and found.leased_until else None,
         last_reported_step=None if found.curve is None else found.curve.step,
         last_reported_value=None if found.curve is None else found.curve.value,
@@ -326,10 +336,10 @@ def trial(found: Trial) -> TrialAnswer:
     return answer
 
 
-def change(answer: Answer) -> ChangeAnswer:
+def change(answer: Answer, me: Session) -> ChangeAnswer:
     """Return the outcome of a change of a trial or a result, and the study's progress."""
     found: ChangeAnswer = some(
-        trial=None if answer.trial is None else trial(answer.trial),
+        trial=None if answer.trial is None else trial(answer.trial, me),
         observation=None if answer.observation is None else answer.observation.seq,
         missing=list(answer.observation.missing) or None if answer.observation is not None else None,
         beyond_natural_bounds=list(answer.observation.beyond_natural_bounds) or None if answer.observation else None,
@@ -397,12 +407,12 @@ def assessment(found: Assessment) -> AssessmentAnswer:
     return answer
 
 
-def why(found: Trial, decision: Mapping[str, Any] | None) -> WhyAnswer:
+def why(found: Trial, decision: Mapping[str, Any] | None, me: Session) -> WhyAnswer:
     """Return why a trial was suggested."""
     by_user = "A user reported that this point failed." if found.origin == "own" else "A user queued this point."
     facts = decision or {"in_words": by_user}
     answer: WhyAnswer = some(
-        trial=trial(found),
+        trial=trial(found, me),
         why=facts["in_words"],
         results_used=facts.get("results"),
         expected_improvement=facts.get("gain"),
@@ -435,7 +445,7 @@ def _waiting_for(study: StudySummary) -> str:
         return "nothing: the study is complete"
     if study.state == "paused":
         remedy = ", once the cause of the failures is removed: trials(state='failed') has the reasons"
-        return f"a call of resume{remedy if study.reason == 'failures' else ''}"
+        return f"a call of resume{remedy if study.reason == 'failures' else '; info says who paused it'}"
     if study.reason is not None and active:
         return f"{awaited}; the study issues no other trial ({study.reason})"
     return awaited if active else "a call of suggest"

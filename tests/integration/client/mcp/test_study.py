@@ -115,11 +115,14 @@ def test_a_change_with_a_key_is_made_once(server: str) -> None:
         async with in_process(server) as agent:
             await agent.call("create_study", study="s", parameters=SPACE, direction="minimize", key="new")
             first = await agent.call("suggest", study="s", key="ask-1")
-            assert await agent.call("suggest", study="s", key="ask-1") == first
+            again = await agent.call("suggest", study="s", key="ask-1")
+            assert (again["trials"], again["replayed"]) == (first["trials"], True)
             second = await agent.call("suggest", study="s", key="ask-2")
             assert second != first
             told = await agent.call("observe", study="s", trial=1, value=0.5, key="tell-1")
-            assert await agent.call("observe", study="s", trial=1, value=0.5, key="tell-1") == told
+            again = await agent.call("observe", study="s", trial=1, value=0.5, key="tell-1")
+            assert again.pop("replayed") is True
+            assert again == {**told, "study": {**told["study"], "active": 1}}
             point = {"x": 0.25, "n": 3}
             for _ in range(2):
                 await agent.call("add_result", study="s", parameters=point, value=0.4, key="earlier")
