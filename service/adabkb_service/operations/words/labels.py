@@ -11,6 +11,18 @@ from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, wit
 from adabkb_service.contract.stored import StoredDefinition
 from adabkb_service.errors import MAX_NAME_LENGTH, shortened, shown
 
+FEW_WORDS = 3
+"""A text of a user with more words is in quotation marks, since it could be mistaken for a part of the sentence."""
+
+
+def marked(text: str) -> str:
+    """Return a user's text for a sentence, cut to ``MAX_NAME_LENGTH``: on one line, and in quotation marks if it has
+    many words. Agents read these sentences, and must not take such a text for a statement of the server."""
+    words = text.split()
+    if len(words) <= FEW_WORDS and not any(word.endswith((".", ":", "!", "?")) for word in words[:-1]):
+        return shortened(text, MAX_NAME_LENGTH)
+    return '"' + shortened(" ".join(words).replace('"', "'"), MAX_NAME_LENGTH) + '"'
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -27,13 +39,14 @@ class Labels:
     def parameter(self, name: str) -> str:
         """Return the label of a parameter."""
         known = self.parameters.get(name)
-        return shortened((known and known.label) or name, MAX_NAME_LENGTH)
+        return marked((known and known.label) or name)
 
     def value(self, name: str, value: Any) -> str:
         """Return a value of a parameter, with its unit."""
         known = self.parameters.get(name)
         is_whole = isinstance(value, float) and value.is_integer()
-        return with_unit(shown(int(value) if is_whole else value), known.unit if known else None)
+        text = marked(value) if isinstance(value, str) else shown(int(value) if is_whole else value)
+        return with_unit(text, known.unit if known else None)
 
     def quantity(self, metric: str = "") -> Quantity:
         """Return the quantity of a metric, or of the single objective."""
@@ -41,4 +54,4 @@ class Labels:
 
     def metric(self, name: str) -> str:
         """Return the label of a metric."""
-        return shortened(self.quantity(name).label or name, MAX_NAME_LENGTH)
+        return marked(self.quantity(name).label or name)
