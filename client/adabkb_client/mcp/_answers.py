@@ -7,17 +7,20 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict  # up to Python 3.11, pydantic does not support the class in typing
 
-from adabkb_client._analysis import Assessment, Importance
+from adabkb_client._analysis import Assessment, FrontPoint, Importance
 from adabkb_client._records import (
     Answer,
     Best,
     MetricPrediction,
+    Observation,
     Prediction,
     Recommendation,
     StudyInfo,
     StudySummary,
+    Suggestions,
     Trial,
 )
+from adabkb_client.mcp._definition import as_arguments
 from adabkb_client.mcp._sessions import Session
 
 
@@ -59,7 +62,7 @@ class InfoAnswer(StatusAnswer):
     withdrawn: int
     direction: NotRequired[str]
     objectives: NotRequired[list[dict[str, Any]]]
-    parameters: list[dict[str, Any]]
+    parameters: dict[str, dict[str, Any]]
     constraints: NotRequired[list[str]]
     mixtures: NotRequired[list[dict[str, Any]]]
     plates: NotRequired[dict[str, Any]]
@@ -105,17 +108,46 @@ class TrialAnswer(TypedDict):
     trial: int
     state: str
     parameters: dict[str, Any]
+    evaluated: NotRequired[dict[str, Any]]
     to_measure: NotRequired[dict[str, Any]]
+    excluded: NotRequired[bool]
+    missing: NotRequired[list[str]]
     plate: NotRequired[int]
     value: NotRequired[float]
     metrics: NotRequired[dict[str, float]]
     reason: NotRequired[str]
+    released_because: NotRequired[str]
     worker: NotRequired[str]
     yours: NotRequired[bool]
     attempt: NotRequired[int]
     leased_until: NotRequired[str]
     last_reported_step: NotRequired[int]
     last_reported_value: NotRequired[float]
+
+
+class ResultAnswer(TypedDict):
+    """A stored result."""
+
+    observation: int
+    trial: NotRequired[int]
+    attempt: NotRequired[int]
+    parameters: dict[str, Any]
+    value: NotRequired[float]
+    std_error: NotRequired[float]
+    metrics: NotRequired[dict[str, float]]
+    excluded: NotRequired[bool]
+    outside_of_space: NotRequired[bool]
+    missing: NotRequired[list[str]]
+    beyond_natural_bounds: NotRequired[list[str]]
+    plate: NotRequired[int]
+    reported_by: NotRequired[str]
+
+
+class ResultsAnswer(TypedDict):
+    """A page of results."""
+
+    results: list[ResultAnswer]
+    next_cursor: NotRequired[str]
 
 
 class TrialsAnswer(TypedDict):
@@ -175,9 +207,19 @@ class EstimateAnswer(PredictionAnswer):
 
 
 class PredictionsAnswer(TypedDict):
-    """Predictions in the order of the points."""
+    """Predictions in the order of the points, and why one should not rely on them."""
 
+    reason: NotRequired[str]
+    reason_in_words: NotRequired[str]
     predictions: list[PredictionAnswer]
+
+
+class CompromiseAnswer(TypedDict):
+    """A result that no other result dominates."""
+
+    trial: NotRequired[int]
+    parameters: dict[str, Any]
+    metrics: dict[str, float]
 
 
 class RecommendationAnswer(TypedDict):
@@ -186,8 +228,11 @@ class RecommendationAnswer(TypedDict):
     model: NotRequired[EstimateAnswer]
     observed: NotRequired[BestAnswer]
     front: NotRequired[list[EstimateAnswer]]
+    compromises: NotRequired[list[CompromiseAnswer]]
     gap: NotRequired[float]
     reason: NotRequired[str]
+    reason_in_words: NotRequired[str]
+    warnings: NotRequired[list[str]]
 
 
 class AssessmentAnswer(TypedDict):
@@ -228,6 +273,23 @@ class ImportanceAnswer(TypedDict):
     results: int
     parameters: list[ParameterImportanceAnswer]
     reason: NotRequired[str]
+
+
+REASONS = {
+    "no_results": "There are no results yet.",
+    "too_few_results": "There are too few results to rely on the model.",
+    "several_objectives": "There are several objectives, so no point is best: choose from the front.",
+    "context_needed": "The best points depend on the context. Call recommendation with context, or with "
+    "context='latest'.",
+    "nothing_feasible": "No result satisfies all outcome constraints; this point comes closest.",
+    "nothing_certain": "No evaluated point satisfies all outcome constraints with the required probability.",
+    "model_loading": "The server has just started and is loading the model. Ask again later.",
+    "model_busy": "The model did not answer in time. Ask again later.",
+    "model_failed": "The model has failed. info() gives the reason.",
+}
+"""Why there is no recommendation by the model, or why one should not rely on its points."""
+LONGEST = 200
+"""The maximum length of a reason, in characters."""
 
 
 def some(**fields: Any) -> Any:
@@ -309,23 +371,48 @@ def info(study: StudyInfo) -> InfoAnswer:
         description=study.description,
         tags=study.tags,
     )
-    answer: Any = {**status(study), **definition, "parameters": list(study.parameters)}
+    answer: Any = {**status(study), **definition, "parameters": as_arguments(study.parameters)}
     found: InfoAnswer = answer
     return found
 
 
-def trial(found: Trial, me: Session) -> TrialAnswer:
-    """Return a trial, and whether it is or was the session's."""
-    is_leased = found.state == "active"
+def result(found: Observation) -> ResultAnswer:
+    """Return a result."""
+    answer: ResultAnswer = some(
+        observation=found.seq,
+        trial=found.trial,
+        attempt=found.attempt,
+        parameters=dict(found.parameters),
+        value=found.value,
+        std_error=found.std_error,
+        metrics=found.metrics,
+        excluded=found.excluded or None,
+        outside_of_space=found.outside or None,
+        missing=list(found.missing),
+        beyond_natural_bounds=list(found.beyond_natural_bounds),
+        plate=found.plate,
+        reported_by=found.reported_by,
+    )
+    return answer
+
+
+def trial(found: Trial, me: Session, measured: Observation | None = None) -> TrialAnswer:
+    """Return a trial, and whether it is or was the session's. ``measured`` is its first result, if it is known: the
+    answer then says at which other point it was evaluated, whether it is excluded, and what is missing."""
+    is_leased, is_unfinished = found.state == "active", found.state in ("active", "expired", "released")
     answer: TrialAnswer = some(
         trial=found.number,
         state=found.state,
         parameters=dict(found.parameters),
-        to_measure=dict(found.to_measure) or None,
+        evaluated=None if measured is None or measured.parameters == found.parameters else dict(measured.parameters),
+        to_measure={name: {"assumed": value} for name, value in found.to_measure.items()},
+        excluded=None if measured is None else measured.excluded or None,
+        missing=None if measured is None else list(measured.missing),
         plate=found.plate,
         value=found.value,
         metrics=found.metrics,
-        reason=found.reason,
+        reason=None if is_unfinished else _cut(found.reason),
+        released_because=_cut(found.reason) if is_unfinished else None,
         worker=found.worker if is_leased else None,
         yours=me.is_mine(found) if found.attempt else None,
         attempt=found.attempt or None,
@@ -336,10 +423,16 @@ def trial(found: Trial, me: Session) -> TrialAnswer:
     return answer
 
 
+def no_trial(answer: Suggestions, what_to_do: str) -> SuggestAnswer:
+    """Return why there is no trial."""
+    found: SuggestAnswer = {"trials": [], "what_to_do": what_to_do}
+    return {**found, **some(reason=answer.reason, retry_after_seconds=answer.retry_after)}
+
+
 def change(answer: Answer, me: Session) -> ChangeAnswer:
     """Return the outcome of a change of a trial or a result, and the study's progress."""
     found: ChangeAnswer = some(
-        trial=None if answer.trial is None else trial(answer.trial, me),
+        trial=None if answer.trial is None else trial(answer.trial, me, answer.observation),
         observation=None if answer.observation is None else answer.observation.seq,
         missing=list(answer.observation.missing) or None if answer.observation is not None else None,
         beyond_natural_bounds=list(answer.observation.beyond_natural_bounds) or None if answer.observation else None,
@@ -362,8 +455,8 @@ def prediction(found: Prediction) -> PredictionAnswer:
     return answer
 
 
-def recommendation(found: Recommendation) -> RecommendationAnswer:
-    """Return the best points."""
+def recommendation(found: Recommendation, assessed: Assessment | None) -> RecommendationAnswer:
+    """Return the best points, with the warnings of the assessment if there is one."""
     model = found.model
     answer: RecommendationAnswer = some(
         model=None
@@ -388,7 +481,15 @@ def recommendation(found: Recommendation) -> RecommendationAnswer:
         ],
         gap=found.gap,
         reason=found.reason,
+        reason_in_words=REASONS.get(found.reason or ""),
+        warnings=None if assessed is None else [each.text for each in assessed.checks],
     )
+    return answer
+
+
+def compromise(found: FrontPoint) -> CompromiseAnswer:
+    """Return a result that no other result dominates."""
+    answer: CompromiseAnswer = some(trial=found.trial, parameters=dict(found.parameters), metrics=dict(found.metrics))
     return answer
 
 
@@ -440,19 +541,23 @@ def importance(found: Importance) -> ImportanceAnswer:
 
 def _waiting_for(study: StudySummary) -> str:
     active = study.counts.active
-    awaited = f"the results of {active} active trial{'s' if active != 1 else ''}"
+    trials = f"{active} active trial{'s' if active != 1 else ''}"
     if study.state == "complete":
         return "nothing: the study is complete"
     if study.state == "paused":
         remedy = ", once the cause of the failures is removed: trials(state='failed') has the reasons"
         return f"a call of resume{remedy if study.reason == 'failures' else '; info says who paused it'}"
     if study.reason is not None and active:
-        return f"{awaited}; the study issues no other trial ({study.reason})"
-    return awaited if active else "a call of suggest"
+        return f"the results of {trials}; the study issues no other trial ({study.reason})"
+    return f"a call of suggest, or the results of {trials}" if active else "a call of suggest"
 
 
 def _metrics(found: Mapping[str, MetricPrediction] | None) -> dict[str, PredictionAnswer] | None:
     return None if found is None else {name: some(**vars(each)) for name, each in found.items()}
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None or len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _is_nothing(value: Any) -> bool:

@@ -61,7 +61,7 @@ class StudyTool(Tool):
         try:
             given = self.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
-            raise ToolError(malformed(error, self.name, self.parameters.get("required", ()))) from None
+            raise ToolError(malformed(error, self.name, self.parameters)) from None
         more = {} if self.context_kwarg is None else {self.context_kwarg: context}
         try:
             result = await self.fn_metadata.call_fn(self.fn, self.is_async, given, more)
@@ -186,6 +186,7 @@ def _reading(tools: Reading) -> list[StudyTool]:
         tools.info,
         tools.recommendation,
         tools.trials,
+        tools.observations,
         tools.predict,
         tools.why,
         tools.importance,

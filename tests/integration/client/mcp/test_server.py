@@ -25,14 +25,14 @@ from tests.integration.client.mcp.agents import (
     over_stdio,
 )
 
-READING = {"studies", "info", "recommendation", "trials", "predict", "why", "importance", "assessment"}
+READING = {"studies", "info", "recommendation", "trials", "observations", "predict", "why", "importance", "assessment"}
 REPEATABLE = {"create_study", "update", "observe", "fail", "report", "withdraw", "pause", "resume"}
 DESTRUCTIVE = {"update", "fail", "withdraw", "resume"}
 """No tool undoes what they do. (Stored results are never replaced, and a further trial or a pause destroys nothing.)"""
 OF_A_TRIAL = {"observe", "fail", "withdraw", "report", "heartbeat", "release"}
-WITH_TEXTS = {"studies", "info", "trials", "recommendation", "assessment", "why", "suggest"}
+WITH_TEXTS = {"studies", "info", "trials", "observations", "recommendation", "assessment", "why", "suggest"}
 """Tools whose answers have many texts of other people."""
-MOST_CHARACTERS = 90_000
+MOST_CHARACTERS = 95_000
 """Of the list of tools, which each agent reads."""
 TAKE_CONTEXT = {"suggest", "recommendation"}
 """Of a study. The SDK's own context is no argument of a tool."""

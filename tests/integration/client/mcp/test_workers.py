@@ -217,3 +217,17 @@ def test_a_new_study_has_an_owner_and_a_page(other_sqlite: str) -> None:
 
     with server_on(other_sqlite) as url:
         asyncio.run(session(url))
+
+
+def test_a_released_trial_has_its_reason_and_is_not_given_back_at_once(server: str) -> None:
+    async def session() -> None:
+        async with AsyncExitStack() as stack:
+            one, other = await two(stack, server, "a", "b")
+            await one.call("suggest", study="s")
+            await one.call("release", study="s", trial=1, reason="the bottle is empty" + 300 * "!")
+            assert [each["trial"] for each in (await one.call("suggest", study="s"))["trials"]] == [2]
+            for tool in ("trials", "suggest"):
+                first = (await other.call(tool, study="s"))["trials"][0]
+                assert (first["trial"], first["released_because"]) == (1, "the bottle is empty" + 181 * "!" + "...")
+
+    asyncio.run(session())
