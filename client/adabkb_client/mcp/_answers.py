@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NotRequired
+from typing import Any, NotRequired, TypeVar
 
 from typing_extensions import TypedDict  # up to Python 3.11, pydantic does not support the class in typing
 
@@ -28,7 +28,7 @@ class BestAnswer(TypedDict):
     """The best result, or the result nearest to satisfying the outcome constraints."""
 
     value: float
-    parameters: dict[str, Any]
+    parameters: NotRequired[dict[str, Any]]
     trial: NotRequired[int]
     metrics: NotRequired[dict[str, float]]
     feasible: NotRequired[bool]
@@ -242,7 +242,7 @@ class AssessmentAnswer(TypedDict):
     state: str
     progress: str
     latest_trial: NotRequired[str]
-    findings: NotRequired[str]
+    findings: NotRequired[list[str]]
     outlook: str
     verdicts: NotRequired[list[str]]
     warnings: NotRequired[list[str]]
@@ -326,6 +326,14 @@ def status(study: StudySummary) -> StatusAnswer:
         gap=study.gap,
         waiting_for=_waiting_for(study),
     )
+    return answer
+
+
+def status_in_list(study: StudySummary) -> StatusAnswer:
+    """Return the progress of a study in a list, without the point of its best result."""
+    answer = status(study)
+    if "best" in answer:
+        answer["best"].pop("parameters", None)
     return answer
 
 
@@ -426,7 +434,8 @@ def trial(found: Trial, me: Session, measured: Observation | None = None) -> Tri
 def no_trial(answer: Suggestions, what_to_do: str) -> SuggestAnswer:
     """Return why there is no trial."""
     found: SuggestAnswer = {"trials": [], "what_to_do": what_to_do}
-    return {**found, **some(reason=answer.reason, retry_after_seconds=answer.retry_after)}
+    # With a reason, the time depends on people and on results, and a call every second would be of no use.
+    return {**found, **some(reason=answer.reason, retry_after_seconds=None if answer.reason else answer.retry_after)}
 
 
 def change(answer: Answer, me: Session) -> ChangeAnswer:
@@ -444,10 +453,10 @@ def change(answer: Answer, me: Session) -> ChangeAnswer:
 def prediction(found: Prediction) -> PredictionAnswer:
     """Return the model's prediction."""
     answer: PredictionAnswer = some(
-        mean=found.mean,
-        std=found.std,
-        lcb=found.lcb,
-        ucb=found.ucb,
+        mean=_rounded(found.mean),
+        std=_rounded(found.std),
+        lcb=_rounded(found.lcb),
+        ucb=_rounded(found.ucb),
         metrics=_metrics(found.metrics),
         feasible_probability=found.feasible_probability,
         finish_probability=found.finish_probability,
@@ -463,8 +472,8 @@ def recommendation(found: Recommendation, assessed: Assessment | None) -> Recomm
         if model is None
         else some(
             parameters=dict(model.parameters),
-            mean=model.mean,
-            std=model.std,
+            mean=_rounded(model.mean),
+            std=_rounded(model.std),
             metrics=_metrics(model.metrics),
             feasible_probability=model.feasible_probability,
             changes=None if model.changes is None else [dict(vars(each)) for each in model.changes],
@@ -500,7 +509,7 @@ def assessment(found: Assessment) -> AssessmentAnswer:
         state=found.standing,
         progress=found.progress.text,
         latest_trial=None if found.latest is None else found.latest.text,
-        findings=None if found.findings is None else found.findings.text,
+        findings=None if found.findings is None else found.findings.text.splitlines(),
         outlook=found.outlook.text,
         verdicts=[each.text for each in found.verdicts.values()],
         warnings=[each.text for each in found.checks],
@@ -526,10 +535,10 @@ def importance(found: Importance) -> ImportanceAnswer:
     parameters: list[ParameterImportanceAnswer] = [
         {
             "name": each.name,
-            "alone": each.first_order,
-            "alone_error": each.first_order_error,
-            "total": each.total,
-            "total_error": each.total_error,
+            "alone": _rounded(each.first_order),
+            "alone_error": _rounded(each.first_order_error),
+            "total": _rounded(each.total),
+            "total_error": _rounded(each.total_error),
         }
         for each in sorted(found.parameters, key=lambda each: -each.total)
     ]
@@ -553,7 +562,22 @@ def _waiting_for(study: StudySummary) -> str:
 
 
 def _metrics(found: Mapping[str, MetricPrediction] | None) -> dict[str, PredictionAnswer] | None:
-    return None if found is None else {name: some(**vars(each)) for name, each in found.items()}
+    return (
+        None
+        if found is None
+        else {
+            name: some(**{field: _rounded(number) for field, number in vars(each).items()})
+            for name, each in found.items()
+        }
+    )
+
+
+Known = TypeVar("Known", float, float | None)
+
+
+def _rounded(number: Known) -> Known:
+    """Return a number of the model with six significant digits."""
+    return number if number is None else float(f"{number:.6g}")
 
 
 def _cut(text: str | None) -> str | None:

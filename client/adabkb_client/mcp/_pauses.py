@@ -5,13 +5,10 @@ from __future__ import annotations
 from adabkb_client._calls import Steps
 from adabkb_client._records import Event
 from adabkb_client._study_calls import StudyCalls
+from adabkb_client.mcp._refusals import no_trial
 from adabkb_client.mcp._sessions import Session
 
 OWN = "You paused the study. resume() continues it."
-FAILURES = (
-    "The study was paused because too many trials failed one after the other. trials(state='failed') has the reasons. "
-    "Tell your user. When the cause is removed, call resume()."
-)
 
 
 def who_paused(study: str, me: Session) -> Steps[str]:
@@ -24,9 +21,9 @@ def who_paused(study: str, me: Session) -> Steps[str]:
 def in_words(pause: Event | None, study: str, me: Session) -> str:
     """Return who caused a pause, and what to do. ``pause`` is the event; None if it is not known."""
     if pause is None:
-        return "The study is paused. Ask your user before you call resume()."
+        return no_trial("paused")
     if pause.payload.get("reason") == "failures":
-        return FAILURES
+        return no_trial("failures")
     if me.has_paused(study, pause.seq):
         return OWN
     user = pause.payload.get("user")

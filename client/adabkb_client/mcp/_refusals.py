@@ -42,12 +42,15 @@ NO_TRIAL = {
     "converged": "The study has converged. recommendation() is the result.",
     "exhausted": "All points of the space are issued. Report the results that are still missing; then "
     "recommendation() is the result.",
+    "failures": "The study was paused because too many trials failed one after the other. trials(state='failed') has "
+    "the reasons. Tell your user. When the cause is removed, call resume().",
     "fixed_exhausted": "All points with these values of fixed and context are issued. Fix fewer parameters, or "
     "other values.",
     "gain_unlikely": "According to the model, further trials gain little. Report the results that are still missing; "
     "then recommendation() is the result.",
     "no_gain": "The last results were no better. Report the results that are still missing; then recommendation() is "
     "the result.",
+    "paused": "The study is paused. Ask your user before you call resume().",
     "no_plate_left": "The budget allows no other plate, but the last one has room: call suggest with plate='open', and "
     "with no values in fixed and context that differ from those of the last plate.",
     "plate_full": "The plate has no room for more trials. Call again for the next plate.",

@@ -14,7 +14,7 @@ import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp_types import ToolAnnotations
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import WithDefaultSchema
@@ -67,7 +67,12 @@ class StudyTool(Tool):
             result = await self.fn_metadata.call_fn(self.fn, self.is_async, given, more)
         except (AdaBKBError, TypeError, ValueError) as error:
             raise ToolError(refused(error, given)) from None
-        return self.fn_metadata.convert_result(result) if convert_result else result
+        if not convert_result:
+            return result
+        answer = self.fn_metadata.convert_result(result)
+        assert isinstance(answer, CallToolResult)
+        text = json.dumps(answer.structured_content, ensure_ascii=False)  # the SDK's own text is indented
+        return answer.model_copy(update={"content": [TextContent(type="text", text=text)]})
 
 
 DESTRUCTIVE = frozenset({"update", "fail", "withdraw", "resume"})

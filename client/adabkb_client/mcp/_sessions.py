@@ -77,8 +77,8 @@ class Session:
         return event <= self._memory.get((self._id, study, 0), 0)
 
     def attempt(self, trial: Trial, given: int | None, *, of_other_worker: bool) -> int:
-        """Return the attempt of a trial that a call concerns: the given one, or that which the session was given, or
-        else the current one.
+        """Return the attempt of a trial that a call concerns: the given one or, unless it is that of another worker,
+        the one that the session was given, or else the current one.
 
         Args:
             trial: the trial as it is now.
@@ -89,7 +89,8 @@ class Session:
             ValueError: the attempt is that of another worker, or it is not known whose it is.
         """
         is_held = trial.state in ("active", "expired")
-        found = given or self._memory.get((self._id, trial.study, trial.number))
+        remembered = None if of_other_worker else self._memory.get((self._id, trial.study, trial.number))
+        found = given or remembered
         if found is None and is_held and trial.attempt > 1 and not of_other_worker and self.is_mine(trial):
             raise ValueError(ISSUED_AGAIN.format(number=trial.number, attempt=trial.attempt))
         found = trial.attempt if found is None else found

@@ -45,8 +45,7 @@ class Labels:
         """Return a value of a parameter, with its unit."""
         known = self.parameters.get(name)
         is_whole = isinstance(value, float) and value.is_integer()
-        text = marked(value) if isinstance(value, str) else shown(int(value) if is_whole else value)
-        return with_unit(text, known.unit if known else None)
+        return with_unit(shown(int(value) if is_whole else value), known.unit if known else None)
 
     def quantity(self, metric: str = "") -> Quantity:
         """Return the quantity of a metric, or of the single objective."""

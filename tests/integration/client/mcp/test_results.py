@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
+
+from mcp_types import TextContent
 
 from adabkb_client import Client
 from tests.integration.client.mcp.agents import SPACE, in_process
@@ -103,5 +106,41 @@ def test_a_trial_of_another_worker_stops_nobody(server: str) -> None:
                 client.study("s").suggest(1, worker="ann")
             told = (await agent.call("info", study="s"))["waiting_for"]
             assert told == "a call of suggest, or the results of 1 active trial"
+
+    asyncio.run(session())
+
+
+def test_the_error_about_a_row_names_those_that_contain_the_text(server: str) -> None:
+    rows = ["dppf", "PPh3-a", "PPh3-b", "PPh3-c", "PPh3-d"]
+    ligand = {"kind": "catalogue", "rows": rows, "descriptors": {"size": [1, 2, 3, 4, 5]}}
+
+    async def session() -> None:
+        async with in_process(server) as agent:
+            await agent.call("create_study", study="s", parameters={"ligand": ligand}, direction="maximize")
+            for text, near in (("pph3", "'PPh3-a', 'PPh3-b', 'PPh3-c'."), ("nothing", "'dppf'.")):
+                told = await agent.refusal("add_result", study="s", parameters={"ligand": text}, value=1.0)
+                assert told.startswith(f"parameters.ligand: must be the name of a row of the catalogue, such as {near}")
+
+    asyncio.run(session())
+
+
+def test_answers_are_short(server: str) -> None:
+    async def session() -> None:
+        async with in_process(server) as agent:
+            await agent.call("create_study", study="s", parameters=SPACE, direction="minimize", budget=1)
+            await agent.call("suggest", study="s")
+            nothing = await agent.call("suggest", study="s")
+            assert (nothing["reason"], "retry_after_seconds" in nothing) == ("budget", False)
+            for n in range(8):
+                await agent.call("add_result", study="s", parameters={"x": n / 7, "n": n + 1}, value=n / 7)
+            answer = await agent.client.call_tool("studies", {})
+            [text] = [part.text for part in answer.content if isinstance(part, TextContent)]
+            assert json.loads(text) == answer.structured_content
+            assert "\n" not in text
+            [listed] = json.loads(text)["studies"]
+            assert listed["best"] == {"value": 0.0}
+            assert (await agent.call("info", study="s"))["best"]["parameters"] == {"x": 0.0, "n": 1}
+            [found] = (await agent.call("predict", study="s", points=[{"x": 0.3, "n": 2}]))["predictions"]
+            assert found == {name: float(f"{number:.6g}") for name, number in found.items()}
 
     asyncio.run(session())

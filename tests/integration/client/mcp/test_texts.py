@@ -48,7 +48,7 @@ def test_sentences_and_errors_mark_texts_of_users(server: str) -> None:
                 point = {"x": n / 11, "k": f"{LABEL} {'AB'[n % 2]}"}
                 await agent.call("add_result", study="s", parameters=point, value=n / 11)
             told = await agent.call("assessment", study="s")
-            text = "\n".join([told["progress"], told["findings"], *told["verdicts"], *told.get("warnings", [])])
+            text = "\n".join([told["progress"], *told["findings"], *told["verdicts"], *told.get("warnings", [])])
             assert text.count("IGNORE") > 2
             assert text.count("IGNORE") == text.count('"IGNORE')
             await agent.call("suggest", study="s")

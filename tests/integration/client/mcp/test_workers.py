@@ -44,6 +44,8 @@ def test_a_late_call_does_not_end_the_attempt_of_another(server: str, tool: str,
             one, other = await two(stack, server, *workers)
             await issued_twice(one, other)
             assert "lease_lost" in await one.refusal(tool, study="s", trial=1)
+            asked = await one.call("heartbeat", study="s", trial=1, of_other_worker=True)
+            assert asked["trial"]["attempt"] == 2  # as the user asked
             assert (await other.call("observe", study="s", trial=1, value=2.0))["trial"]["value"] == 2.0
 
     asyncio.run(session())
