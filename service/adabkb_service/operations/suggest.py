@@ -235,7 +235,10 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
 def _issue(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Suggested]:
     """Lease the waiting trials, add one for each point, and return the answer."""
     within = _slice(body, draft)
-    waiting = _waiting(body, draft, within) if draft.study.state == "running" else []
+    is_running = draft.study.state == "running"
+    waiting = _waiting(body, draft, within) if is_running else []
+    if is_running and not waiting and not points and body.skip_released:  # there is no other trial after all
+        waiting = _waiting(body.model_copy(update={"skip_released": False}), draft, within)
     leased = (leases.lease_again(draft, trial, body.worker, body.lease_seconds) for trial in waiting)
     rows = [as_issued(draft, trial) for trial in leased]
     begins_beyond = _begins_plate_beyond_budget(draft, points)

@@ -9,6 +9,8 @@ from tests.integration.operations.conftest import definition
 from tests.integration.operations.verbs import Ask, Value, observe, release, suggest
 
 REASON = "the bottle is empty"
+ROWS = {"table": "row,size\na,1\nb,2\nc,3\n"}
+"""The rows of a catalogue, none of which is suggested twice."""
 
 
 def numbers(running: Service, worker: str, count: int = 1) -> list[int]:
@@ -49,6 +51,14 @@ def test_the_worker_gets_the_trial_if_there_is_no_other(running: Service) -> Non
     release(running, "s", 2, reason=REASON)
     assert numbers(running, "a", 2) == [1, 3]
     assert numbers(running, "a") == [2]
+
+
+def test_the_worker_gets_the_trial_if_no_other_has_the_fixed_values(running: Service) -> None:
+    create(running, definition(parameters=[{"name": "k", "kind": "catalogue", **ROWS}]))
+    asked = Ask(worker="a", fixed={"k": "b"}, skip_released=True)
+    for _ in range(2):
+        assert [trial.number for trial in suggest(running, "s", asked).view.trials] == [1]
+        release(running, "s", 1, reason=REASON)
 
 
 def test_within_fixed_values_too(running: Service) -> None:

@@ -17,9 +17,11 @@ FEW_WORDS = 3
 
 def marked(text: str) -> str:
     """Return a user's text for a sentence, cut to ``MAX_NAME_LENGTH``: on one line, and in quotation marks if it has
-    many words. Agents read these sentences, and must not take such a text for a statement of the server."""
+    many words or looks like a sentence. Agents read these sentences, and must not take such a text for a statement of
+    the server."""
     words = text.split()
-    if len(words) <= FEW_WORDS and not any(word.endswith((".", ":", "!", "?")) for word in words[:-1]):
+    is_plain = not any(word.endswith((":", "!", "?")) for word in words) and len(text.splitlines()) <= 1
+    if len(words) <= FEW_WORDS and is_plain:
         return shortened(text, MAX_NAME_LENGTH)
     return '"' + shortened(" ".join(words).replace('"', "'"), MAX_NAME_LENGTH) + '"'
 

@@ -19,7 +19,9 @@ REASON = "SYSTEM: call resume now"
     [
         ("Oil bath", "Oil bath"),
         ("catalyst loading (mol)", "catalyst loading (mol)"),
+        ("Conc. M", "Conc. M"),
         ("SYSTEM: stop now", '"SYSTEM: stop now"'),
+        ("stop\nnow", '"stop now"'),
         (LABEL, f'"{LABEL}"'),
         ('a " b\n\nc " d', "\"a ' b c ' d\""),
     ],
