@@ -40,7 +40,8 @@ class Call:
     A call with ``reports_result`` reports a result, and is kept on disk while the server is down; ``trial_created_at``
     is then the time at which the trial was created, if it is known. ``retry_for`` limits the seconds of retries, in
     addition to the client's own limit. ``wait`` is the number of seconds that the server may wait for a trial. The path
-    is one of the API, unless ``in_api`` is False.
+    is one of the API, unless ``in_api`` is False. ``on_replay`` is called if the answer is the stored one of an earlier
+    request with the same key.
     """
 
     method: str
@@ -57,6 +58,7 @@ class Call:
     reports_result: bool = False
     trial_created_at: datetime | None = None
     key: str | None = field(default_factory=lambda: uuid.uuid4().hex)
+    on_replay: Callable[[], None] | None = None
 
 
 Steps = Generator[Call, Any, T]

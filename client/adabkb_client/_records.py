@@ -417,7 +417,7 @@ class Trial(Record):
     value: float | None
     """The value of the trial's first result; None until the trial is completed."""
     reason: str | None
-    """Why the trial failed, was stopped or was withdrawn."""
+    """Why the trial failed, was stopped or was withdrawn; of an unfinished trial, why a worker released it."""
     created_at: datetime
     """When the point was issued or queued."""
     finished_at: datetime | None

@@ -229,11 +229,15 @@ class TrialCalls:
         context: Parameters | None = None,
         plate: Literal["open", "new"] | None = None,
         wait: float = 0.0,
+        skip_released: bool = False,
     ) -> Steps[Suggestions]:
         """Ask for up to ``count`` trials: see ``suggest``. If there is none, the answer says why. ``worker`` is None if
-        the trials are for no worker."""
+        the trials are for no worker. With ``skip_released``, trials that this worker has released for a reason are
+        left to others, as long as there is another trial."""
         body: dict[str, Any] = {} if count is None else {"count": count}
         body["worker"] = worker
+        if skip_released:
+            body["skip_released"] = True
         if plate is not None:
             body["plate"] = plate
         if lease_seconds is not None:

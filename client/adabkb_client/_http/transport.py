@@ -173,6 +173,8 @@ class Exchange:
     def _read(self, call: Call, response: httpx.Response, address: str) -> Json:
         self._answered = True
         accepted(response, address, _parameter_names(call))
+        if call.on_replay is not None and "Idempotent-Replayed" in response.headers:
+            call.on_replay()
         if call.as_bytes:
             return response.content
         if call.as_text:

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NotRequired
+from typing import Any, NotRequired, TypeVar
 
 from typing_extensions import TypedDict  # up to Python 3.11, pydantic does not support the class in typing
 
-from adabkb_client._analysis import Assessment, Importance
+from adabkb_client._analysis import Assessment, FrontPoint, Importance
 from adabkb_client._records import (
     Answer,
     Best,
     MetricPrediction,
+    Observation,
     Prediction,
     Recommendation,
     StudyInfo,
     StudySummary,
+    Suggestions,
     Trial,
 )
+from adabkb_client.mcp._definition import as_arguments
+from adabkb_client.mcp._sessions import Session
 
 
 class BestAnswer(TypedDict):
     """The best result, or the result nearest to satisfying the outcome constraints."""
 
     value: float
-    parameters: dict[str, Any]
+    parameters: NotRequired[dict[str, Any]]
     trial: NotRequired[int]
     metrics: NotRequired[dict[str, float]]
     feasible: NotRequired[bool]
@@ -49,6 +53,9 @@ class StatusAnswer(TypedDict):
 class InfoAnswer(StatusAnswer):
     """A study with its definition."""
 
+    owner: NotRequired[str]
+    page: NotRequired[str]
+    pause: NotRequired[str]
     queued: int
     released: int
     expired: int
@@ -56,7 +63,7 @@ class InfoAnswer(StatusAnswer):
     withdrawn: int
     direction: NotRequired[str]
     objectives: NotRequired[list[dict[str, Any]]]
-    parameters: list[dict[str, Any]]
+    parameters: dict[str, dict[str, Any]]
     constraints: NotRequired[list[str]]
     mixtures: NotRequired[list[dict[str, Any]]]
     plates: NotRequired[dict[str, Any]]
@@ -102,15 +109,46 @@ class TrialAnswer(TypedDict):
     trial: int
     state: str
     parameters: dict[str, Any]
+    evaluated: NotRequired[dict[str, Any]]
     to_measure: NotRequired[dict[str, Any]]
+    excluded: NotRequired[bool]
+    missing: NotRequired[list[str]]
     plate: NotRequired[int]
     value: NotRequired[float]
     metrics: NotRequired[dict[str, float]]
     reason: NotRequired[str]
+    released_because: NotRequired[str]
     worker: NotRequired[str]
+    yours: NotRequired[bool]
+    attempt: NotRequired[int]
     leased_until: NotRequired[str]
     last_reported_step: NotRequired[int]
     last_reported_value: NotRequired[float]
+
+
+class ResultAnswer(TypedDict):
+    """A stored result."""
+
+    observation: int
+    trial: NotRequired[int]
+    attempt: NotRequired[int]
+    parameters: dict[str, Any]
+    value: NotRequired[float]
+    std_error: NotRequired[float]
+    metrics: NotRequired[dict[str, float]]
+    excluded: NotRequired[bool]
+    outside_of_space: NotRequired[bool]
+    missing: NotRequired[list[str]]
+    beyond_natural_bounds: NotRequired[list[str]]
+    plate: NotRequired[int]
+    reported_by: NotRequired[str]
+
+
+class ResultsAnswer(TypedDict):
+    """A page of results."""
+
+    results: list[ResultAnswer]
+    next_cursor: NotRequired[str]
 
 
 class TrialsAnswer(TypedDict):
@@ -126,6 +164,7 @@ class SuggestAnswer(TypedDict):
     trials: list[TrialAnswer]
     reason: NotRequired[str]
     what_to_do: NotRequired[str]
+    replayed: NotRequired[bool]
     retry_after_seconds: NotRequired[float]
 
 
@@ -136,6 +175,7 @@ class ChangeAnswer(TypedDict):
     observation: NotRequired[int]
     missing: NotRequired[list[str]]
     beyond_natural_bounds: NotRequired[list[str]]
+    replayed: NotRequired[bool]
     study: StatusAnswer
 
 
@@ -168,9 +208,19 @@ class EstimateAnswer(PredictionAnswer):
 
 
 class PredictionsAnswer(TypedDict):
-    """Predictions in the order of the points."""
+    """Predictions in the order of the points, and why one should not rely on them."""
 
+    reason: NotRequired[str]
+    reason_in_words: NotRequired[str]
     predictions: list[PredictionAnswer]
+
+
+class CompromiseAnswer(TypedDict):
+    """A result that no other result dominates."""
+
+    trial: NotRequired[int]
+    parameters: dict[str, Any]
+    metrics: dict[str, float]
 
 
 class RecommendationAnswer(TypedDict):
@@ -179,8 +229,11 @@ class RecommendationAnswer(TypedDict):
     model: NotRequired[EstimateAnswer]
     observed: NotRequired[BestAnswer]
     front: NotRequired[list[EstimateAnswer]]
+    compromises: NotRequired[list[CompromiseAnswer]]
     gap: NotRequired[float]
     reason: NotRequired[str]
+    reason_in_words: NotRequired[str]
+    warnings: NotRequired[list[str]]
 
 
 class AssessmentAnswer(TypedDict):
@@ -190,7 +243,7 @@ class AssessmentAnswer(TypedDict):
     state: str
     progress: str
     latest_trial: NotRequired[str]
-    findings: NotRequired[str]
+    findings: NotRequired[list[str]]
     outlook: str
     verdicts: NotRequired[list[str]]
     warnings: NotRequired[list[str]]
@@ -221,6 +274,23 @@ class ImportanceAnswer(TypedDict):
     results: int
     parameters: list[ParameterImportanceAnswer]
     reason: NotRequired[str]
+
+
+REASONS = {
+    "no_results": "There are no results yet.",
+    "too_few_results": "There are too few results to rely on the model.",
+    "several_objectives": "There are several objectives, so no point is best: choose from the front.",
+    "context_needed": "The best points depend on the context. Call recommendation with context, or with "
+    "context='latest'.",
+    "nothing_feasible": "No result satisfies all outcome constraints; this point comes closest.",
+    "nothing_certain": "No evaluated point satisfies all outcome constraints with the required probability.",
+    "model_loading": "The server has just started and is loading the model. Ask again later.",
+    "model_busy": "The model did not answer in time. Ask again later.",
+    "model_failed": "The model has failed. info() gives the reason.",
+}
+"""Why there is no recommendation by the model, or why one should not rely on its points."""
+LONGEST = 200
+"""The maximum length of a reason, in characters."""
 
 
 def some(**fields: Any) -> Any:
@@ -258,6 +328,14 @@ def status(study: StudySummary) -> StatusAnswer:
         waiting_for=_waiting_for(study),
         owner=getattr(study, "owner", None),
     )
+    return answer
+
+
+def status_in_list(study: StudySummary) -> StatusAnswer:
+    """Return the progress of a study in a list, without the point of its best result."""
+    answer = status(study)
+    if "best" in answer:
+        answer["best"].pop("parameters", None)
     return answer
 
 
@@ -303,24 +381,51 @@ def info(study: StudyInfo) -> InfoAnswer:
         description=study.description,
         tags=study.tags,
     )
-    answer: Any = {**status(study), **definition, "parameters": list(study.parameters)}
+    answer: Any = {**status(study), **definition, "parameters": as_arguments(study.parameters)}
     found: InfoAnswer = answer
     return found
 
 
-def trial(found: Trial) -> TrialAnswer:
-    """Return a trial."""
-    is_leased = found.state == "active"
+def result(found: Observation) -> ResultAnswer:
+    """Return a result."""
+    answer: ResultAnswer = some(
+        observation=found.seq,
+        trial=found.trial,
+        attempt=found.attempt,
+        parameters=dict(found.parameters),
+        value=found.value,
+        std_error=found.std_error,
+        metrics=found.metrics,
+        excluded=found.excluded or None,
+        outside_of_space=found.outside or None,
+        missing=list(found.missing),
+        beyond_natural_bounds=list(found.beyond_natural_bounds),
+        plate=found.plate,
+        reported_by=found.reported_by,
+    )
+    return answer
+
+
+def trial(found: Trial, me: Session, measured: Observation | None = None) -> TrialAnswer:
+    """Return a trial, and whether it is or was the session's. ``measured`` is its first result, if it is known: the
+    answer then says at which other point it was evaluated, whether it is excluded, and what is missing."""
+    is_leased, is_unfinished = found.state == "active", found.state in ("active", "expired", "released")
     answer: TrialAnswer = some(
         trial=found.number,
         state=found.state,
         parameters=dict(found.parameters),
-        to_measure=dict(found.to_measure) or None,
+        evaluated=None if measured is None or measured.parameters == found.parameters else dict(measured.parameters),
+        to_measure={name: {"assumed": value} for name, value in found.to_measure.items()},
+        excluded=None if measured is None else measured.excluded or None,
+        missing=None if measured is None else list(measured.missing),
         plate=found.plate,
         value=found.value,
         metrics=found.metrics,
-        reason=found.reason,
+        reason=None if is_unfinished else _cut(found.reason),
+        released_because=_cut(found.reason) if is_unfinished else None,
         worker=found.worker if is_leased else None,
+        yours=me.is_mine(found) if found.attempt else None,
+        attempt=found.attempt or None,
         leased_until=found.leased_until.isoformat() if is_leased and found.leased_until else None,
         last_reported_step=None if found.curve is None else found.curve.step,
         last_reported_value=None if found.curve is None else found.curve.value,
@@ -328,10 +433,17 @@ def trial(found: Trial) -> TrialAnswer:
     return answer
 
 
-def change(answer: Answer) -> ChangeAnswer:
+def no_trial(answer: Suggestions, what_to_do: str) -> SuggestAnswer:
+    """Return why there is no trial."""
+    found: SuggestAnswer = {"trials": [], "what_to_do": what_to_do}
+    # With a reason, the time depends on people and on results, and a call every second would be of no use.
+    return {**found, **some(reason=answer.reason, retry_after_seconds=None if answer.reason else answer.retry_after)}
+
+
+def change(answer: Answer, me: Session) -> ChangeAnswer:
     """Return the outcome of a change of a trial or a result, and the study's progress."""
     found: ChangeAnswer = some(
-        trial=None if answer.trial is None else trial(answer.trial),
+        trial=None if answer.trial is None else trial(answer.trial, me, answer.observation),
         observation=None if answer.observation is None else answer.observation.seq,
         missing=list(answer.observation.missing) or None if answer.observation is not None else None,
         beyond_natural_bounds=list(answer.observation.beyond_natural_bounds) or None if answer.observation else None,
@@ -343,10 +455,10 @@ def change(answer: Answer) -> ChangeAnswer:
 def prediction(found: Prediction) -> PredictionAnswer:
     """Return the model's prediction."""
     answer: PredictionAnswer = some(
-        mean=found.mean,
-        std=found.std,
-        lcb=found.lcb,
-        ucb=found.ucb,
+        mean=_rounded(found.mean),
+        std=_rounded(found.std),
+        lcb=_rounded(found.lcb),
+        ucb=_rounded(found.ucb),
         metrics=_metrics(found.metrics),
         feasible_probability=found.feasible_probability,
         finish_probability=found.finish_probability,
@@ -354,16 +466,16 @@ def prediction(found: Prediction) -> PredictionAnswer:
     return answer
 
 
-def recommendation(found: Recommendation) -> RecommendationAnswer:
-    """Return the best points."""
+def recommendation(found: Recommendation, assessed: Assessment | None) -> RecommendationAnswer:
+    """Return the best points, with the warnings of the assessment if there is one."""
     model = found.model
     answer: RecommendationAnswer = some(
         model=None
         if model is None
         else some(
             parameters=dict(model.parameters),
-            mean=model.mean,
-            std=model.std,
+            mean=_rounded(model.mean),
+            std=_rounded(model.std),
             metrics=_metrics(model.metrics),
             feasible_probability=model.feasible_probability,
             changes=None if model.changes is None else [dict(vars(each)) for each in model.changes],
@@ -380,7 +492,15 @@ def recommendation(found: Recommendation) -> RecommendationAnswer:
         ],
         gap=found.gap,
         reason=found.reason,
+        reason_in_words=REASONS.get(found.reason or ""),
+        warnings=None if assessed is None else [each.text for each in assessed.checks],
     )
+    return answer
+
+
+def compromise(found: FrontPoint) -> CompromiseAnswer:
+    """Return a result that no other result dominates."""
+    answer: CompromiseAnswer = some(trial=found.trial, parameters=dict(found.parameters), metrics=dict(found.metrics))
     return answer
 
 
@@ -391,7 +511,7 @@ def assessment(found: Assessment) -> AssessmentAnswer:
         state=found.standing,
         progress=found.progress.text,
         latest_trial=None if found.latest is None else found.latest.text,
-        findings=None if found.findings is None else found.findings.text,
+        findings=None if found.findings is None else found.findings.text.splitlines(),
         outlook=found.outlook.text,
         verdicts=[each.text for each in found.verdicts.values()],
         warnings=[each.text for each in found.checks],
@@ -399,12 +519,12 @@ def assessment(found: Assessment) -> AssessmentAnswer:
     return answer
 
 
-def why(found: Trial, decision: Mapping[str, Any] | None) -> WhyAnswer:
+def why(found: Trial, decision: Mapping[str, Any] | None, me: Session) -> WhyAnswer:
     """Return why a trial was suggested."""
     by_user = "A user reported that this point failed." if found.origin == "own" else "A user queued this point."
     facts = decision or {"in_words": by_user}
     answer: WhyAnswer = some(
-        trial=trial(found),
+        trial=trial(found, me),
         why=facts["in_words"],
         results_used=facts.get("results"),
         expected_improvement=facts.get("gain"),
@@ -417,10 +537,10 @@ def importance(found: Importance) -> ImportanceAnswer:
     parameters: list[ParameterImportanceAnswer] = [
         {
             "name": each.name,
-            "alone": each.first_order,
-            "alone_error": each.first_order_error,
-            "total": each.total,
-            "total_error": each.total_error,
+            "alone": _rounded(each.first_order),
+            "alone_error": _rounded(each.first_order_error),
+            "total": _rounded(each.total),
+            "total_error": _rounded(each.total_error),
         }
         for each in sorted(found.parameters, key=lambda each: -each.total)
     ]
@@ -432,19 +552,38 @@ def importance(found: Importance) -> ImportanceAnswer:
 
 def _waiting_for(study: StudySummary) -> str:
     active = study.counts.active
-    awaited = f"the results of {active} active trial{'s' if active != 1 else ''}"
+    trials = f"{active} active trial{'s' if active != 1 else ''}"
     if study.state == "complete":
         return "nothing: the study is complete"
     if study.state == "paused":
         remedy = ", once the cause of the failures is removed: trials(state='failed') has the reasons"
-        return f"a call of resume{remedy if study.reason == 'failures' else ''}"
+        return f"a call of resume{remedy if study.reason == 'failures' else '; info says who paused it'}"
     if study.reason is not None and active:
-        return f"{awaited}; the study issues no other trial ({study.reason})"
-    return awaited if active else "a call of suggest"
+        return f"the results of {trials}; the study issues no other trial ({study.reason})"
+    return f"a call of suggest, or the results of {trials}" if active else "a call of suggest"
 
 
 def _metrics(found: Mapping[str, MetricPrediction] | None) -> dict[str, PredictionAnswer] | None:
-    return None if found is None else {name: some(**vars(each)) for name, each in found.items()}
+    return (
+        None
+        if found is None
+        else {
+            name: some(**{field: _rounded(number) for field, number in vars(each).items()})
+            for name, each in found.items()
+        }
+    )
+
+
+Known = TypeVar("Known", float, float | None)
+
+
+def _rounded(number: Known) -> Known:
+    """Return a number of the model with six significant digits."""
+    return number if number is None else float(f"{number:.6g}")
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None or len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _is_nothing(value: Any) -> bool:

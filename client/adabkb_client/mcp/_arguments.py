@@ -56,6 +56,13 @@ StudyId = Annotated[
 ]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 TrialNumber = Annotated[int, Field(ge=1, le=2**31 - 1, description="number of the trial, from suggest")]
+Attempt = Annotated[
+    Annotated[int, Field(ge=1, le=2**31 - 1)] | None,
+    Field(description="the trial's attempt, from suggest; if absent, the one that you were given"),
+]
+OfOtherWorker = Annotated[
+    bool, Field(description="true only if the worker that has the trial, or the user, asked you to change it")
+]
 Result = Annotated[
     Number | None,
     Field(description="the measured objective, in its units; leave it out if there are several objectives"),
@@ -80,8 +87,8 @@ Key = Annotated[
     str | None,
     Field(
         pattern=rf"^[!-~]{{1,{MAX_KEY_LENGTH}}}$",
-        description="any text without spaces, unique to this change. To repeat a call safely, repeat it with its key: "
-        "the change is made once, and the answer is the same",
+        description="a random text without spaces, such as a UUID; all agents of your user share the keys. To repeat a "
+        "call safely, repeat it with its key: the change is made once",
     ),
 ]
 Limit = Annotated[int, Field(ge=1, le=100, description="maximum number of items")]

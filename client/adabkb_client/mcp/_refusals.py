@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import httpx
 from pydantic import ValidationError
 
 from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, Unavailable, UnexpectedAnswer, steps_of
 from adabkb_client.mcp._arguments import KINDS
+from adabkb_client.mcp._unknown import remedy
 
 MAX_FIELD_ERRORS = 10
 """The maximum number of errors that a message lists."""
@@ -23,10 +26,12 @@ REMEDIES = {
     "trial_not_found": "trials() lists the existing ones.",
     "study_exists": "info() shows the study as it is. Another definition needs another id in study.",
     "id_taken": "Choose another id in study.",
-    "result_conflict": "A stored result stays as it is. A person can correct it on the study's page.",
+    "result_conflict": "A stored result stays as it is. A person can correct it on the study's page. add_result() "
+    "stores another measurement at the same point, and repeat() queues the point again.",
     "report_conflict": "A reported value stays as it is; report the next step.",
     "trial_finished": "Nothing is left to do for this trial. suggest() issues another one.",
     "lease_lost": "Stop working on this trial. suggest() issues another one.",
+    "idempotency_key_reused": "trials(state='active') shows what an earlier call of suggest issued.",
     "study_complete": "recommendation() has its result. add_result() stores a result at a point of your own.",
 }
 """Remedies by error code of the server."""
@@ -38,14 +43,14 @@ NO_TRIAL = {
     "exhausted": "All points of the space are issued. Report the results that are still missing; then "
     "recommendation() is the result.",
     "failures": "The study was paused because too many trials failed one after the other. trials(state='failed') has "
-    "the reasons. When the cause is removed, call resume().",
+    "the reasons. Tell your user. When the cause is removed, call resume().",
     "fixed_exhausted": "All points with these values of fixed and context are issued. Fix fewer parameters, or "
     "other values.",
     "gain_unlikely": "According to the model, further trials gain little. Report the results that are still missing; "
     "then recommendation() is the result.",
     "no_gain": "The last results were no better. Report the results that are still missing; then recommendation() is "
     "the result.",
-    "paused": "The study is paused. resume() continues it.",
+    "paused": "The study is paused. Ask your user before you call resume().",
     "no_plate_left": "The budget allows no other plate, but the last one has room: call suggest with plate='open', and "
     "with no values in fixed and context that differ from those of the last plate.",
     "plate_full": "The plate has no room for more trials. Call again for the next plate.",
@@ -63,7 +68,29 @@ ARGUMENTS = {
 }
 """Arguments of tools by the server's names, where these differ."""
 
-AGAIN = "Call again later; a change needs the same key as before, so that it takes effect once."
+AGAIN = (
+    "Call again later: with the same key as before, a change takes effect once. Without a key, look first whether it "
+    "took effect."
+)
+REWORDED: Sequence[tuple[str, str]] = (
+    (
+        r"change it with study\.update\(.*\) or create_study\(\.\.\., update=True\), or leave these arguments out",
+        "leave these arguments out, or ask the user to have them changed on the study's page",
+    ),
+    (r" To replace the value, correct observation \d+\.", ""),
+    (
+        r"exclude observation (\d+), and report the value with its parameters and without the trial",
+        r"ask the user to have observation \1 excluded, and store yours with add_result()",
+    ),
+    (r"report its value with its parameters, and leave out the trial", "store its value with add_result()"),
+    (r", quantities in the API\b", ""),
+    (r"or change the constraint first", "or ask the user to have the constraint changed"),
+    (r"GET /v1/studies lists", "studies() lists"),
+)
+"""Remedies of the server and of the client that agents do not have (regular expressions), and those that they have."""
+EXAMPLE_KINDS = "FloatParameter"
+"""A definition in the schema of tools whose parameters are a search space."""
+EXAMPLE = '{"x": {"kind": "float", "low": 0, "high": 1}}'
 
 
 def no_trial(reason: str | None) -> str:
@@ -81,22 +108,23 @@ def refused(error: Exception, arguments: Mapping[str, Any]) -> str:
     if isinstance(error, APIError):
         return _by_server(error, arguments)
     if isinstance(error, ConnectionFailed):
-        return f"{_first_line(error)} The outcome of this call is unknown. {AGAIN}"
+        is_refused = isinstance(error.__cause__, httpx.ConnectError)
+        return " ".join([_first_line(error), *([] if is_refused else ["The outcome of this call is unknown."]), AGAIN])
     if isinstance(error, UnexpectedAnswer):
         return f"{_first_line(error)} Ask the user to check the address that adabkb mcp was started with."
     return " ".join(str(error).splitlines()) if isinstance(error, AdaBKBError) else str(error)
 
 
-def malformed(error: ValidationError, tool: str, required: Collection[str]) -> str:
+def malformed(error: ValidationError, tool: str, schema: Mapping[str, Any]) -> str:
     """Return an error text that lists the invalid arguments.
 
     Args:
         error: the error of the validation.
         tool: the name of the tool.
-        required: the arguments that the tool requires.
+        schema: the schema of the tool's arguments.
     """
     found = dict.fromkeys(
-        f"{_place(field_error['loc'])}: {_sentence(field_error, required)}" for field_error in error.errors()
+        f"{_place(field_error['loc'])}: {_sentence(field_error, schema)}" for field_error in error.errors()
     )
     return _listed(list(found), f"these arguments of {tool} are wrong")
 
@@ -106,8 +134,10 @@ def _by_server(error: APIError, arguments: Mapping[str, Any]) -> str:
     field_errors = [f"{_argument(pointer, names)}: {what}" for pointer, what in error.pointers.items()]
     trace = f" (request {error.request_id})" if error.request_id else ""
     what = _listed(field_errors, "the server refused these arguments") if field_errors else error.detail
-    remedy = AGAIN if isinstance(error, Unavailable) else REMEDIES.get(error.code, "")
-    return " ".join(filter(None, [what, remedy])) + f" [{error.status} {error.code}]{trace}"
+    what_to_do = AGAIN if isinstance(error, Unavailable) else REMEDIES.get(error.code, "")
+    for was, now in REWORDED:
+        what = re.sub(was, now, what)
+    return " ".join(filter(None, [what, what_to_do])) + f" [{error.status} {error.code}]{trace}"
 
 
 def _argument(pointer: str, names: Sequence[str]) -> str:
@@ -127,12 +157,22 @@ def _place(location: Sequence[str | int]) -> str:
     return ".".join(steps)
 
 
-def _sentence(field_error: Mapping[str, Any], required: Collection[str]) -> str:
-    kinds = {"missing": "is required", "extra_forbidden": "is not an argument of this tool; leave it out"}
-    if field_error["type"] not in kinds and field_error["input"] is None:
-        name, *within = field_error["loc"]
-        return "must not be null" if within or name in required else "must not be null; leave it out"
-    sentence = str(kinds.get(field_error["type"], field_error["msg"]))
+def _sentence(field_error: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    where, kind = field_error["loc"], field_error["type"]
+    if kind == "extra_forbidden":
+        return f"is not an argument of this tool; {remedy(where, schema)}"
+    if field_error["input"] is None and kind != "missing":
+        name, *within = where
+        is_required = within or name in schema.get("required", ())
+        return "must not be null" if is_required else "must not be null; leave it out"
+    if kind == "dict_type" and where == ("parameters",) and EXAMPLE_KINDS in schema.get("$defs", {}):
+        return f"must be an object by the names of the parameters, such as {EXAMPLE}"
+    kinds = {
+        "missing": "is required",
+        "union_tag_not_found": f"kind is required: one of {', '.join(KINDS)}",
+        "union_tag_invalid": f"kind must be one of {', '.join(KINDS)}",
+    }
+    sentence = str(kinds.get(kind, field_error["msg"]))
     return sentence.replace("Input should", "must").replace("must match pattern", "must match the pattern")
 
 

@@ -3,53 +3,57 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from adabkb_client._analysis import Assessment, FrontPoint
 from adabkb_client._calls import Steps, read_trial
-from adabkb_client._records import Best, Recommendation, StudyInfo, Trial, decode
+from adabkb_client._records import Best, Observation, Recommendation, StudyInfo, Trial, decode
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import difference, figure
+from adabkb_client.mcp._answers import REASONS
 from adabkb_client.mcp._answers import info as described
 
 LAST = 10
 """The number of trials that a report shows."""
 MAX_FAILURES = 5
-REASONS = {
-    "no_results": "There are no results yet.",
-    "too_few_results": "There are too few results to rely on the model.",
-    "several_objectives": "There are several objectives, so no point is best.",
-    "context_needed": "The best point depends on the context. Call recommendation with context.",
-    "nothing_feasible": "No result satisfies all outcome constraints; this point comes closest.",
-    "nothing_certain": "No evaluated point satisfies all outcome constraints with the required probability.",
-    "model_loading": "The server has just started and is loading the model. Ask again later.",
-    "model_busy": "The model did not answer in time. Ask again later.",
-    "model_failed": "The model has failed. info() gives the reason.",
-}
-"""Why there is no recommendation by the model, or why one should not rely on its points."""
 LONGEST = 200
 """The maximum length of a user's text, in characters."""
 
 
 def report(study: str) -> Steps[str]:
-    """Return the report: definition, state, best result, recommendation, gap, last trials, failures."""
+    """Return the report: state, assessment, definition, best results, recommendation, gap, last trials, results without
+    a trial, failures."""
     calls = StudyCalls(study)
     info = yield from calls.info()
     recommendation = yield from calls.recommendation()
+    compromises = (yield from calls.front()).observed if info.objectives else ()
+    assessment = yield from calls.assessment()
+    results = yield from calls.observations().all()
+    first = {each.trial: each for each in reversed(results)}
+    own = [each for each in results if each.trial is None]
     trials = yield from _last_trials(study, info.counts.trials, LAST)
     failures, _ = yield from calls.trials("failed").page_after(None, MAX_FAILURES)
     parts = [
         f"# Study {code(info.id)}",
         _state(info),
+        "## Assessment",
+        _assessment(assessment),
         "## Definition",
         _definition(info),
-        "## Best result",
-        _best(info.best),
+        "## Best compromises" if info.objectives else "## Best result",
+        _compromises(compromises) if info.objectives else _best(info.best),
         "## Recommendation",
         _recommendation(recommendation),
         f"## Last trials ({len(trials)} of {info.counts.trials})",
-        _table(["trial", "state", "parameters", "result"], map(_trial, trials)),
+        _table(["trial", "state", "parameters", "result"], (_trial(each, first.get(each.number)) for each in trials)),
     ]
+    if own:
+        parts += [
+            f"## Results without a trial (the last {min(len(own), LAST)} of {len(own)})",
+            _table(["result", "parameters", "result"], map(_own, own[: -LAST - 1 : -1])),
+        ]
     if failures:
         parts += [
             f"## Failures (the first {len(failures)} of {info.counts.failed})",
@@ -84,6 +88,8 @@ def _state(info: StudyInfo) -> str:
     counts = info.counts
     reason = "" if info.reason in (None, info.state) else f" ({info.reason})"
     gap = "not known yet" if info.gap is None else difference(info.gap)
+    if info.objectives:
+        gap = "none, since there are several objectives"
     return "\n".join(
         [
             f"- State: {info.state}{reason}; waits for {described(info)['waiting_for']}",
@@ -127,9 +133,27 @@ def _range(parameter: Mapping[str, Any]) -> Any:
     return parameter.get("values", parameter.get("choices", parameter.get("value", [True, False])))
 
 
+def _assessment(found: Assessment) -> str:
+    sentences = [found.progress.text, found.outlook.text, *(each.text for each in found.verdicts.values())]
+    sentences += [f"Warning: {each.text}" for each in found.checks]
+    return "\n".join(f"- {_plain(each)}" for each in sentences)
+
+
+def _plain(text: str) -> str:
+    """Return a sentence in which a user's text has no effect on the layout."""
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(text.split()))
+
+
+def _compromises(found: Sequence[FrontPoint]) -> str:
+    if not found:
+        return "None yet."
+    rows = ([str(each.trial or "none"), code(dict(each.parameters)), code(dict(each.metrics))] for each in found)
+    return _table(["trial", "parameters", "metrics"], rows)
+
+
 def _best(best: Best | None) -> str:
     if best is None:
-        return "None yet, or there are several objectives."
+        return "None yet."
     beyond = "" if best.feasible is not False else " It violates the outcome constraints."
     metrics = f", metrics {code(dict(best.metrics))}" if best.metrics else ""
     return f"{figure(best.value)} at {code(dict(best.parameters))}{metrics}.{beyond}"
@@ -149,11 +173,22 @@ def _recommendation(found: Recommendation) -> str:
     return f"{point} {why}".rstrip()
 
 
-def _trial(trial: Trial) -> Sequence[str]:
-    result = "" if trial.value is None else figure(trial.value)
-    if trial.metrics:
-        result = f"{result} {code(dict(trial.metrics))}".strip()
-    return [str(trial.number), trial.state, code(dict(trial.parameters)), result]
+def _trial(trial: Trial, measured: Observation | None) -> Sequence[str]:
+    parameters = trial.parameters if measured is None else measured.parameters
+    return [str(trial.number), trial.state, code(dict(parameters)), _numbers(trial if measured is None else measured)]
+
+
+def _own(result: Observation) -> Sequence[str]:
+    return [f"R{result.seq}", code(dict(result.parameters)), _numbers(result)]
+
+
+def _numbers(result: Trial | Observation) -> str:
+    numbers = "" if result.value is None else figure(result.value)
+    if result.metrics:
+        numbers = f"{numbers} {code(dict(result.metrics))}".strip()
+    if isinstance(result, Observation) and result.missing:
+        numbers = f"{numbers}, not yet measured: {code(', '.join(result.missing))}"
+    return f"{numbers} (excluded)" if isinstance(result, Observation) and result.excluded else numbers
 
 
 def _failure(trial: Trial) -> Sequence[str]:

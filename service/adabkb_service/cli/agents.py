@@ -35,6 +35,15 @@ def mcp(
             show_default="stdio",
         ),
     ] = None,
+    worker: Annotated[
+        str | None,
+        typer.Option(
+            "--worker",
+            metavar="NAME",
+            help="name of the agent as a worker, one for each agent",
+            show_default="user and host",
+        ),
+    ] = None,
     url: Url = DEFAULT_URL,
     local: Local = None,
     token: Token = None,
@@ -57,10 +66,10 @@ def mcp(
     server = RemoteServer(checked(url)) if local is None else local_server(local)
     settings = Settings(server, token, TIMEOUT, retry_for, outbox=None)
     if address is None:
-        serving.serve_stdio(settings, read_only=read_only)
+        serving.serve_stdio(settings, read_only=read_only, worker=worker)
         return
     with closing(_listener(*address)) as listener:
-        serving.serve_http(settings, listener, read_only=read_only, on_start=_listening)
+        serving.serve_http(settings, listener, read_only=read_only, worker=worker, on_start=_listening)
 
 
 def _serving() -> Any:

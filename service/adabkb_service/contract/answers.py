@@ -137,7 +137,13 @@ class Trial(Sparse, Answer):
     metrics: Annotated[Metrics | None, Field(description="metrics of the trial's first result"), ABSENT_BY_DEFAULT] = (
         None
     )
-    reason: Annotated[str | None, Field(description="why the trial failed, was stopped or was withdrawn")]
+    reason: Annotated[
+        str | None,
+        Field(
+            description="why the trial failed, was stopped or was withdrawn; of an unfinished trial, why a worker "
+            "released it"
+        ),
+    ]
     reported_by: Annotated[
         str | None,
         Field(description="user who reported the trial's first result or its failure; absent without tokens"),

@@ -89,7 +89,8 @@ class Recommendation(Sparse, Answer):
         RecommendationReason | None,
         Field(
             description="why `model` is null. no_results: there are no results yet; several_objectives: the study has "
-            "a front instead; context_needed: the best point depends on the context, which the request lacks; "
+            "a front instead; context_needed: the best point, or the front, depends on the context, which the request "
+            "lacks; "
             "model_loading: the server has just started; model_busy: the model did not answer in time; model_failed: "
             "see model.error of the study. Otherwise, why one should not rely on the points, the "
             "first that applies. nothing_feasible: no result satisfies all outcome constraints; too_few_results: there "

@@ -280,6 +280,13 @@ class SuggestBody(Body):
             "new for a new plate"
         ),
     ] = None
+    skip_released: Annotated[
+        bool,
+        Field(
+            description="true: trials that this worker has released for a reason are left to other workers, as long as "
+            "there is another trial (not in studies with plates)"
+        ),
+    ] = False
 
     @property
     def is_for_plate(self) -> bool:

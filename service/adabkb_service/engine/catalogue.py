@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,11 @@ from adabkb_service.engine.axes import ChoiceAxis, Value
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+MAX_SEARCHED = 5000
+"""The maximum number of rows among which similar names are sought."""
+MAX_NEAR = 3
+"""The maximum number of similar names in an error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,4 +143,13 @@ class CatalogueAxis(ChoiceAxis):
         """The error message for a value; None if it is the name of a row."""
         if isinstance(value, str) and value in self.table.numbered:
             return None
-        return f"must be the name of a row of the catalogue, such as {self.choices[0]!r}"
+        near = self._containing(value) or [self.choices[0]]
+        return f"must be the name of a row of the catalogue, such as {', '.join(map(repr, near))}"
+
+    def _containing(self, text: object) -> list[Value]:
+        """The first names that contain a text, in upper or lower case; none in a large catalogue, since errors of many
+        results must not take long."""
+        wanted = text.strip().lower() if isinstance(text, str) else ""
+        if not wanted or len(self.choices) > MAX_SEARCHED:
+            return []
+        return list(islice((name for name in self.choices if wanted in str(name).lower()), MAX_NEAR))

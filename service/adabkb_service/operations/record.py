@@ -114,7 +114,7 @@ def _record_value(draft: Draft, result: TrialValueBody) -> RecordedResult:
         record_change(draft, earlier, _added_columns(earlier, result, metrics))
         return RecordedResult(draft.trial(trial.number), draft.observation(earlier.seq))
     if trial.state == "failed" and trial.failed_attempt == attempt:
-        because = f" ({shortened(trial.reason, 100)})" if trial.reason else ""
+        because = f" ({shown(shortened(trial.reason, 100))})" if trial.reason else ""
         raise ResultConflict(
             f"Attempt {attempt} of trial {trial.number} was reported as failed{because}; "
             f"it cannot have {_with_error(result)} too."

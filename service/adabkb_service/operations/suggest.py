@@ -7,13 +7,14 @@ its points:
 1. ``_prepare`` expires overdue leases, so that their trials wait again, or fail after the maximum number of attempts.
    It withdraws waiting trials that an edit of the space has excluded, and updates the study's state.
 2. ``_demand`` computes the number of new points: the request's count less the waiting trials, within the study's budget
-   and limits; 0 if the study is paused or complete. If the request fixes parameters or has a context, only waiting
-   trials with these values are issued, and new points must have them. Context parameters that are measured with the
-   result are an exception: waiting trials may have any value, and new points have the assumed one
-   (``operations/assumed.py``). In a study with plates, all trials of an answer are on one plate. This is the plate of
-   the first waiting trial; if none waits, it is the last plate, or a new one if the last plate is full or has other
-   values. A request for a new plate gets no waiting trials, unless the study issues no new points or its budget allows
-   no other plate.
+   and limits; 0 if the study is paused or complete. With ``skip_released``, waiting trials that the same worker
+   released for a reason are left to others, unless the study issues too few new points. If the request fixes parameters
+   or has a context, only waiting trials with these values are issued, and new points must have them. Context parameters
+   that are measured with the result are an exception: waiting trials may have any value, and new points have the
+   assumed one (``operations/assumed.py``). In a study with plates, all trials of an answer are on one plate. This is
+   the plate of the first waiting trial; if none waits, it is the last plate, or a new one if the last plate is full or
+   has other values. A request for a new plate gets no waiting trials, unless the study issues no new points or its
+   budget allows no other plate.
 3. The batch takes points that the model has decided on (``Batch._points``). They are outdated if an event that affects
    the model, such as a result or a quasi-random point, was recorded since. They are issued in order: the model chose
    each one assuming that those before it are being evaluated, so issuing the first ones leaves the others valid.
@@ -138,7 +139,8 @@ def _demand(body: SuggestBody, draft: Draft) -> PointDemand:
     study, within = draft.study, _slice(body, draft)
     fixed = None if within is None else dict(within.fixed)
     if not _has_plates(draft):
-        waiting = study.waiting if within is None else len(draft.waiting(body.most, _without_measured(within, draft)))
+        is_counted = within is None and not (body.skip_released and study.released)
+        waiting = study.waiting if is_counted else len(_waiting(body, draft, within))
         count = max(min(body.most - waiting, lifecycle.room_for_points(study)), 0)
         return PointDemand(count, Restriction(fixed), body.fallback)
     trials, plate = _waiting(body, draft, within), _plate(body, draft, fixed)
@@ -176,8 +178,21 @@ def _waiting(body: SuggestBody, draft: Draft, within: Slice | None) -> list[Tria
     none if the request begins a plate with new points."""
     if body.plate == "new" and plates.can_begin(draft.study) and lifecycle.room_for_points(draft.study):
         return []
-    found = draft.waiting(body.most, _without_measured(within, draft))
-    return plates.of_one_plate(found) if _has_plates(draft) else found
+    if _has_plates(draft):
+        return plates.of_one_plate(draft.waiting(body.most, _without_measured(within, draft)))
+    most = body.most + (draft.study.released if body.skip_released else 0)
+    found = draft.waiting(most, _without_measured(within, draft))
+    returned = [trial for trial in found if _has_returned(body, trial)]
+    others = [trial for trial in found if not _has_returned(body, trial)]
+    room = lifecycle.room_for_points(draft.study)
+    return [*others, *returned[: max(body.most - len(others) - room, 0)]][: body.most]
+
+
+def _has_returned(body: SuggestBody, trial: TrialRow) -> bool:
+    """Return whether a waiting trial is skipped, because the worker of the request has released it for a reason, and no
+    other worker has had it since."""
+    is_skipped = body.skip_released and body.worker is not None and trial.worker == body.worker
+    return is_skipped and trial.state == "released" and bool(trial.reason)
 
 
 def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
@@ -211,7 +226,10 @@ def _slice(body: SuggestBody, draft: Draft) -> Slice | None:
 def _issue(body: SuggestBody, draft: Draft, points: Points) -> Outcome[Suggested]:
     """Lease the waiting trials, add one for each point, and return the answer."""
     within = _slice(body, draft)
-    waiting = _waiting(body, draft, within) if draft.study.state == "running" else []
+    is_running = draft.study.state == "running"
+    waiting = _waiting(body, draft, within) if is_running else []
+    if is_running and not waiting and not points and body.skip_released:  # there is no other trial after all
+        waiting = _waiting(body.model_copy(update={"skip_released": False}), draft, within)
     leased = (leases.lease_again(draft, trial, body.worker, body.lease_seconds) for trial in waiting)
     rows = [as_issued(draft, trial) for trial in leased]
     begins_beyond = _begins_plate_beyond_budget(draft, points)

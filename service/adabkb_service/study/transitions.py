@@ -190,7 +190,7 @@ def _changed_columns(rows: Rows, event: EventRow) -> Columns:  # noqa: PLR0911, 
             trial = _trial(rows, event)
             return _change_trial(rows, trial, state="expired", expirations=trial.expirations + 1)
         case "released":
-            return _change_trial(rows, _trial(rows, event), state="released")
+            return _change_trial(rows, _trial(rows, event), state="released", reason=event.payload.get("reason"))
         case "observed":
             return _observed(rows, event)
         case "corrected" | "measured":

@@ -50,6 +50,10 @@ def test_reason_with_several_objectives(api: httpx.Client) -> None:
     definition = {**DEFINITION, "objectives": objectives}
     definition.pop("direction")
     assert api.post("/v1/studies", json=definition).status_code == 201
+    assert reasons(api) == ("no_results", "several_objectives")
+    for x in (0.0, 1.0):
+        point = {"parameters": {"x": x, "n": 1}, "metrics": {"loss": x, "latency": 1.0 - x}}
+        assert api.post("/v1/studies/s/observe", json=point).status_code == 200
     assert reasons(api) == ("several_objectives", "several_objectives")
 
 

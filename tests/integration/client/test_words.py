@@ -108,7 +108,7 @@ DOCUMENT = document()
 HTTP = {
     "create_study": ("post", "/v1/studies", {}),
     "update": ("patch", "/v1/studies/{study_id}", {"state": "", "catalogues": "", "was": ""}),
-    "suggest": ("post", "/v1/studies/{study_id}/suggest", {"fallback": ""}),
+    "suggest": ("post", "/v1/studies/{study_id}/suggest", {"fallback": "", "skip_released": ""}),
     "queue": ("post", "/v1/studies/{study_id}/trials", {}),
     "annotate": ("patch", "/v1/studies/{study_id}/trials/{number}", {"was": ""}),
     "retry": ("post", "/v1/studies/{study_id}/trials/{number}/retry", {}),
@@ -136,7 +136,7 @@ HTTP = {
     ),
 }
 """The route of a call, and fields of its body that belong to other calls of the same route or, as ``fallback``, to the
-web interface, where a person ends the wait for the model."""
+web interface, where a person ends the wait for the model, and as ``skip_released``, to agents."""
 QUERIES = {
     "studies": ("get", "/v1/studies", {"tag": "tags"}),
     "trash": ("get", "/v1/trash", {}),
@@ -163,10 +163,10 @@ PAGES = {"limit", "cursor", "after", "wait"}
 OF_ADMINISTRATORS = {"/v1/tokens", "/v1/tokens/{token_id}"}
 OTHER_ROUTES = {"/v1/studies/{study_id}/trials/{number}/files", "/v1/studies/{study_id}/observations/{seq}/files"}
 """Routes whose body is a file."""
-TOOLS = {"key", "study", "limit", "cursor", "caller"}
-"""Arguments only for agents: a key, the study (also one to create), and the page of a list."""
+TOOLS = {"key", "study", "limit", "cursor", "caller", "of_other_worker"}
+"""Arguments only for agents: a key, the study (also one to create), the page of a list, and whether the trial of
+another worker may be changed."""
 FOR_PEOPLE = "people change it, since it may spend more than was agreed, or cannot be undone"
-OF_ONE_PROGRAM = "an attempt belongs to a program, and an agent names the trial in each call"
 NOT_FOR_AGENTS = {
     "create_study": {"id": "it is the argument study", "update": FOR_PEOPLE},
     "update": dict.fromkeys(
@@ -175,9 +175,8 @@ NOT_FOR_AGENTS = {
         FOR_PEOPLE,
     ),
     "trials": {"attributes": "no tool sets attributes"},
-    "suggest": {"worker": "the server names the token's user"},
-    "report": {"attempt": OF_ONE_PROGRAM, "lease_seconds": "heartbeat changes it"},
-    **{tool: {"attempt": OF_ONE_PROGRAM} for tool in ("observe", "heartbeat", "fail", "release", "withdraw")},
+    "suggest": {"worker": "it is an option of the command"},
+    "report": {"lease_seconds": "heartbeat changes it"},
 }
 """Arguments of the client that a tool does not have, with the reasons."""
 PARTS_OF_TOOLS: dict[Any, type[BaseModel]] = {

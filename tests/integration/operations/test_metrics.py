@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from adabkb_service.contract.answers import Best, Observed
 from adabkb_service.contract.requests import CorrectionBody, PointValueBody, TrialValueBody
 from adabkb_service.contract.study import StudyDefinition
-from adabkb_service.errors import Invalid, ResultConflict
+from adabkb_service.errors import Invalid, ResultConflict, StudyExists
 from adabkb_service.operations.data import export
 from adabkb_service.operations.data.doctor import examine
 from adabkb_service.operations.data.importing import import_study
@@ -210,6 +210,14 @@ def test_invalid_definitions_are_rejected(changes: dict[str, Any], where: str) -
     with pytest.raises(ValidationError) as refusal:
         constrained(**changes)
     assert refusal.value.errors()[0]["loc"][0] == where
+
+
+@in_sqlite
+def test_a_definition_may_list_the_metrics_that_its_bounds_imply(running: Service) -> None:
+    create(running, definition(**METRICS))
+    assert not create(running, definition(**{**METRICS, "metrics": ["latency", "size"]})).created
+    with pytest.raises(StudyExists, match="metrics"):
+        create(running, definition(**{**METRICS, "metrics": ["size", "weight"]}))
 
 
 @pytest.mark.long

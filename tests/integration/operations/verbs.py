@@ -54,11 +54,18 @@ def Ask(
     context: Mapping[str, Any] | None = None,
     *,
     plate: Literal["open", "new"] | None = None,
+    skip_released: bool = False,
 ) -> SuggestBody:
     """A request for trials."""
     given, known = (None if each is None else dict(each) for each in (fixed, context))
     return SuggestBody.model_construct(
-        count=count, worker=worker, lease_seconds=lease_seconds, fixed=given, context=known, plate=plate
+        count=count,
+        worker=worker,
+        lease_seconds=lease_seconds,
+        fixed=given,
+        context=known,
+        plate=plate,
+        skip_released=skip_released,
     )
 
 
@@ -177,9 +184,16 @@ def report(
 
 
 def release(
-    running: Service, study_id: str, number: int, *, attempt: int | None = None, key: Key | None = None
+    running: Service,
+    study_id: str,
+    number: int,
+    *,
+    reason: str | None = None,
+    attempt: int | None = None,
+    key: Key | None = None,
 ) -> Outcome[TrialAnswer]:
-    return running.do(lease.release(study_id, number, ReleaseBody.model_construct(attempt=attempt), key))
+    body = ReleaseBody.model_construct(reason=reason, attempt=attempt)
+    return running.do(lease.release(study_id, number, body, key))
 
 
 def annotate(

@@ -14,13 +14,12 @@ from adabkb_service.contract.front import Front
 from adabkb_service.contract.quantities import UNNAMED, Quantity, in_points, with_unit
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.wording import decimals
-from adabkb_service.errors import MAX_NAME_LENGTH, shortened
 from adabkb_service.operations.model.choices import RatedChoices
 from adabkb_service.operations.model.good_ranges import GoodRange
 from adabkb_service.operations.model.range_ends import RangeEnd
 from adabkb_service.operations.model.verdict import is_too_narrow
 from adabkb_service.operations.words.digits import Digits, difference
-from adabkb_service.operations.words.labels import Labels
+from adabkb_service.operations.words.labels import Labels, marked
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.operations.words.wording import FINEST, written
 
@@ -175,7 +174,7 @@ def _of_best(
     label = names.quantity().label
     sentence = f"The best of {results} results is {value}{at}"
     if label is not None:
-        sentence = f"{shortened(label, MAX_NAME_LENGTH)}: the best of {results} results is {value}{at}"
+        sentence = f"{marked(label)}: the best of {results} results is {value}{at}"
     if results == 1:
         sentence = f"The only result is {value}{at}"
     if at_best.measured is not None:
@@ -309,7 +308,7 @@ def _some(choices: Sequence[Any], parameter: str, names: Labels) -> str:
 
 def _value(parameter: str, value: Any, names: Labels) -> str:
     known = names.parameters.get(parameter)
-    return with_unit(shortened(shown(value), MAX_NAME_LENGTH), known.unit if known else None)
+    return with_unit(marked(shown(value)), known.unit if known else None)
 
 
 def important(rows: Sequence[ParameterImportance]) -> list[str]:

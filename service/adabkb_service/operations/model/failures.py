@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adabkb_service.contract.parameters import Parameter
+from adabkb_service.operations.words.labels import marked
 from adabkb_service.operations.words.wording import setting_in_unit
 
 PROBABLE = 0.01
@@ -38,7 +39,7 @@ def where_failed(parameters: Sequence[Parameter], failed: Sequence[Point], succe
 
 def _separate(parameter: Parameter, failed: Sequence[Point], succeeded: Sequence[Point]) -> Iterator[str]:
     """Yield, in words, the part of a parameter that contains all failures and no success, if there is one."""
-    name, title = parameter.name, parameter.label or parameter.name
+    name, title = parameter.name, marked(parameter.label or parameter.name)
     if parameter.kind == "fixed" or any(name not in point for point in (*failed, *succeeded)):
         return
     bad, good = [point[name] for point in failed], [point[name] for point in succeeded]
@@ -48,7 +49,7 @@ def _separate(parameter: Parameter, failed: Sequence[Point], succeeded: Sequence
         elif max(bad) < min(good):
             yield f"with {title} of at most {setting_in_unit(parameter, max(bad))}"
     elif all(each == bad[0] for each in bad) and bad[0] not in good:
-        yield f"with {title} {setting_in_unit(parameter, bad[0])}"
+        yield f"with {title} {marked(setting_in_unit(parameter, bad[0]))}"
 
 
 def _choices(parameter: Parameter, points: Sequence[Point]) -> set[str]:

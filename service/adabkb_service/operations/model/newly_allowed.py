@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from adabkb_service.contract.parameters import FloatParameter, IntParameter, Parameter
-from adabkb_service.operations.words.labels import Labels
+from adabkb_service.operations.words.labels import Labels, marked
 from adabkb_service.operations.words.values_in_words import shown
 
 Stored = Mapping[str, Any]
@@ -50,4 +50,4 @@ def _untried(parameter: Parameter, before: Sequence[Stored], values: Sequence[An
     known = [each.get("choices") or each.get("values") or () for each in before]
     for choice in listed:
         if any(choice not in each for each in known if each) and choice not in values:
-            yield shown(choice)
+            yield marked(shown(choice))

@@ -10,8 +10,7 @@ from adabkb_service.contract.quantities import with_unit
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.space import Space
-from adabkb_service.errors import MAX_NAME_LENGTH, shortened
-from adabkb_service.operations.words.labels import Labels
+from adabkb_service.operations.words.labels import Labels, marked
 from adabkb_service.operations.words.values_in_words import figure
 
 EMPTY = 0.1
@@ -65,5 +64,4 @@ def _empty_range(space: Space, point: Mapping[str, Any], earlier: Sequence[Mappi
 
 def _setting(name: str, point: Mapping[str, Any], names: Labels) -> str:
     value = point[name]
-    shown_value = shortened(value, MAX_NAME_LENGTH) if isinstance(value, str) else names.value(name, value)
-    return f"{names.parameter(name)} {shown_value}"
+    return f"{names.parameter(name)} {marked(value) if isinstance(value, str) else names.value(name, value)}"

@@ -16,6 +16,7 @@ from adabkb_service.contract import model as answers
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import Best
 from adabkb_service.contract.context import context_of
+from adabkb_service.contract.front import Front
 from adabkb_service.contract.stored import StoredDefinition, definition_of, is_edited
 from adabkb_service.engine.auto.domain.domain import Domain
 from adabkb_service.engine.metrics import FEASIBLE
@@ -63,14 +64,11 @@ def recommendation(
         Contention: a context is given, and the space was edited during every attempt.
     """
     definition = definition_of(row(service, study_id).definition)
+    reason: answers.RecommendationReason
     if definition.objectives:
-        return answers.Recommendation(
-            model=None,
-            observed=None,
-            gap=None,
-            front=front(service, study_id, feasible, context).model,
-            reason="several_objectives",
-        )
+        points = front(service, study_id, feasible, context)
+        reason = _reason_for_front(definition, points, context)
+        return answers.Recommendation(model=None, observed=None, gap=None, front=points.model, reason=reason)
     check_constrained(definition, feasible)
     known = known_context(service, study_id, context)
     if not known and not context_of(definition.parameters):
@@ -79,7 +77,7 @@ def recommendation(
         why: answers.RecommendationReason = "context_needed" if context is None else "no_results"
         return answers.Recommendation(model=None, observed=None, gap=None, reason=why)
     by_model, required = None, FEASIBLE if feasible is None else feasible
-    reason: answers.RecommendationReason = "no_results"
+    reason = "no_results"
     try:
         study, found, gap = _ask_recommendation(service, study_id, required, known)
     except Unavailable as error:
@@ -98,6 +96,15 @@ def recommendation(
         required_probability=required if definition.outcome_constraints else None,
         reason=caution or (reason if by_model is None else None),
     )
+
+
+def _reason_for_front(definition: StoredDefinition, found: Front, context: Context) -> answers.RecommendationReason:
+    """Return why there is no best point in a study with several objectives, and why there is no front if it is
+    empty."""
+    if not found.results:
+        return "no_results"
+    needs_context = context is None and bool(context_of(definition.parameters))
+    return "context_needed" if needs_context else "several_objectives"
 
 
 def _ask_recommendation(

@@ -171,6 +171,9 @@ def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
         was["quantities"] = given.get("quantities", {})
     given.setdefault("quantities", {})
     was.setdefault("quantities", {})
+    if _all_metrics(was) == _all_metrics(given):  # bounds imply their metrics, whether they are listed or not
+        was.pop("metrics", None)
+        given.pop("metrics", None)
     was["parameters"] = _without_omitted_labels(was["parameters"], given["parameters"])
     differences = _differences("", was, given)
     differing = ", ".join(islice(differences, MAX_DIFFERENCES))
@@ -178,6 +181,12 @@ def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
         others = sum(1 for _ in differences)
         rest = f", and {others:,} more" if others else ""
         raise StudyExists(f"Study {existing.id!r} exists with another definition: {differing}{rest}.")
+
+
+def _all_metrics(definition: Mapping[str, Any]) -> set[str]:
+    """Return the metrics of a definition, including those that only its bounds name."""
+    bounded = {each["metric"] for each in definition.get("outcome_constraints") or ()}
+    return bounded.union(definition.get("metrics") or ())
 
 
 def _without_omitted_labels(was: list[Any], given: list[Any]) -> list[Any]:

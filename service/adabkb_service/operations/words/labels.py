@@ -11,6 +11,20 @@ from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, wit
 from adabkb_service.contract.stored import StoredDefinition
 from adabkb_service.errors import MAX_NAME_LENGTH, shortened, shown
 
+FEW_WORDS = 3
+"""A text of a user with more words is in quotation marks, since it could be mistaken for a part of the sentence."""
+
+
+def marked(text: str) -> str:
+    """Return a user's text for a sentence, cut to ``MAX_NAME_LENGTH``: on one line, and in quotation marks if it has
+    many words or looks like a sentence. Agents read these sentences, and must not take such a text for a statement of
+    the server."""
+    words = text.split()
+    is_plain = not any(word.endswith((":", "!", "?")) for word in words) and len(text.splitlines()) <= 1
+    if len(words) <= FEW_WORDS and is_plain:
+        return shortened(text, MAX_NAME_LENGTH)
+    return '"' + shortened(" ".join(words).replace('"', "'"), MAX_NAME_LENGTH) + '"'
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -27,7 +41,7 @@ class Labels:
     def parameter(self, name: str) -> str:
         """Return the label of a parameter."""
         known = self.parameters.get(name)
-        return shortened((known and known.label) or name, MAX_NAME_LENGTH)
+        return marked((known and known.label) or name)
 
     def value(self, name: str, value: Any) -> str:
         """Return a value of a parameter, with its unit."""
@@ -41,4 +55,4 @@ class Labels:
 
     def metric(self, name: str) -> str:
         """Return the label of a metric."""
-        return shortened(self.quantity(name).label or name, MAX_NAME_LENGTH)
+        return marked(self.quantity(name).label or name)

@@ -596,7 +596,7 @@ def at_point(study: Study, results: Sequence[AtPoint]) -> str:
 
 
 def reason(trial: Trial) -> str:
-    """Return why a trial failed, was stopped or was withdrawn; empty if no reason is known."""
+    """Return why a trial failed, was stopped, was withdrawn or was released; empty if no reason is known."""
     return of_event(trial.state, trial.reason)
 
 

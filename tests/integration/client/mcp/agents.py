@@ -80,11 +80,13 @@ async def over_stdio(url: str, *options: str, token: str | None = None) -> Async
 
 
 @asynccontextmanager
-async def in_process(url: str, token: str | None = None, *, read_only: bool = False) -> AsyncIterator[Agent]:
+async def in_process(
+    url: str, token: str | None = None, *, read_only: bool = False, worker: str | None = None
+) -> AsyncIterator[Agent]:
     """An agent whose server is in this process: for what the tools do, whichever transport they are called over."""
     transport = AsyncTransport(settings(server_at(url), token, 60.0, None, False))
     try:
-        async with Client(create_server(transport, read_only=read_only)) as client:
+        async with Client(create_server(transport, read_only=read_only, worker=worker)) as client:
             yield Agent(client)
     finally:
         await transport.close()

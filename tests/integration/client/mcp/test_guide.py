@@ -24,6 +24,6 @@ def test_the_configuration_and_the_commands_are_possible() -> None:
     server = configuration["mcpServers"]["adabkb"]
     assert server["env"].keys() == {"ADABKB_URL", "ADABKB_TOKEN"}
     variants = re.findall(r'"args": (\[.*?\])', (blocks.DOCS / PAGE).read_text())
-    assert len(variants) == 3
+    assert len(variants) == 4
     for arguments in variants:
         commands.check(" ".join([server["command"], *json.loads(arguments)]))

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pytest
 from mcp import MCPError
 
-from adabkb_client.mcp import _report
+from adabkb_client.mcp import _answers
 from adabkb_service.access import secrets
 from adabkb_service.app import create_app
 from adabkb_service.contract.model import RecommendationReason
@@ -42,7 +42,43 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("suggest", {"study": None}, "study: must not be null."),
     ("update", {"study": "s", "early_stopping": None}, "early_stopping: must not be null; leave it out."),
     ("update", {"study": "s", "prior": {"x": None}}, "prior.x: must not be null."),
-    ("suggest", {"study": "s", "cuont": 2}, "cuont: is not an argument of this tool"),
+    ("suggest", {"study": "s", "cuont": 2}, "cuont: is not an argument of this tool; did you mean count?"),
+    ("suggest", {"study": "s", "why": 2}, "why: is not an argument of this tool; there are study, count, fixed, "),
+    (
+        "create_study",
+        {"study": "t", "parameters": SPACE, "direction": "minimize", "max_trials": 10},
+        "max_trials: is not an argument of this tool; did you mean budget?",
+    ),
+    (
+        "create_study",
+        {"study": "t", "parameters": {"a": {**SPACE["x"], "scale": "log"}}, "direction": "minimize"},
+        "parameters.a.scale: is not an argument of this tool; did you mean log: true?",
+    ),
+    (
+        "create_study",
+        {"study": "t", "parameters": {"a": {"kind": "float", "min": 0, "high": 1}}, "direction": "minimize"},
+        "parameters.a.min: is not an argument of this tool; did you mean low?",
+    ),
+    (
+        "create_study",
+        {"study": "t", "parameters": {"a": SPACE["x"]}, "direction": "minimize", "stop": {"no_gain": 3}},
+        "stop.no_gain: is not an argument of this tool; did you mean no_gain_for?",
+    ),
+    (
+        "create_study",
+        {"study": "t", "parameters": [{"name": "a", **SPACE["x"]}], "direction": "minimize"},
+        'parameters: must be an object by the names of the parameters, such as {"x": {"kind": "float", ',
+    ),
+    (
+        "create_study",
+        {"study": "t", "parameters": {"a": {"low": 0, "high": 1}}, "direction": "minimize"},
+        "parameters.a: kind is required: one of float, int, ",
+    ),
+    (
+        "create_study",
+        {"study": "s", "parameters": SPACE, "direction": "minimize", "seed": 1, "budget": 9},
+        "leave these arguments out, or ask the user to have them changed on the study's page",
+    ),
     ("suggest", {"study": "s", "fixed": {"x": 7}}, "fixed.x: "),
     ("suggest", {"study": "s", "key": "two words"}, "key: "),
     ("observe", {"study": "s", "trial": 1}, "value: "),
@@ -67,7 +103,11 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
         {"study": "t", "parameters": {"a": {"kind": "int", "low": 0.5, "high": 1}}, "direction": "minimize"},
         "parameters.a.low: must be a valid integer",
     ),
-    ("create_study", {"study": "t", "parameters": {"a": {"kind": "real"}}, "direction": "minimize"}, "parameters.a: "),
+    (
+        "create_study",
+        {"study": "t", "parameters": {"a": {"kind": "real"}}, "direction": "minimize"},
+        "parameters.a: kind must be one of float, int, ",
+    ),
     ("create_study", {"study": "t", "parameters": SPACE}, "direction: "),
     (
         "create_study",
@@ -87,7 +127,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     (
         "create_study",
         {"study": "t", "parameters": SPACE, "direction": "minimize", "transfer_from": ["nothing"]},
-        "transfer_from.0: ",
+        "give one that studies() lists",
     ),
     ("info", {"study": "nothing"}, "studies() lists the existing ones"),
     ("why", {"study": "s", "trial": 99}, "trials() lists the existing ones"),
@@ -95,7 +135,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 
 
 def test_every_reason_of_a_recommendation_is_a_sentence() -> None:
-    assert _report.REASONS.keys() == set(get_args(RecommendationReason))
+    assert _answers.REASONS.keys() == set(get_args(RecommendationReason))
 
 
 def test_wrong_arguments_are_named(server: str) -> None:
@@ -111,6 +151,8 @@ def test_wrong_arguments_are_named(server: str) -> None:
             await agent.call("observe", study="s", trial=1, value=1.0)
             other_value = await agent.refusal("observe", study="s", trial=1, value=2.0)
             assert "A stored result stays as it is" in other_value
+            assert "add_result() stores another measurement" in other_value
+            assert "correct observation" not in other_value
             with pytest.raises(MCPError, match="studies\\(\\) lists"):
                 await agent.read("adabkb://studies/nothing/report")
 

@@ -1,0 +1,31 @@
+"""Who paused a study, and what an agent should do then."""
+
+from __future__ import annotations
+
+from adabkb_client._calls import Steps
+from adabkb_client._records import Event
+from adabkb_client._study_calls import StudyCalls
+from adabkb_client.mcp._refusals import no_trial
+from adabkb_client.mcp._sessions import Session
+
+OWN = "You paused the study. resume() continues it."
+
+
+def who_paused(study: str, me: Session) -> Steps[str]:
+    """Return who paused a study and when, and what to do, from the study's log."""
+    events = yield from StudyCalls(study).events().all()
+    pauses = [each for each in events if each.kind == "paused"]
+    return in_words(pauses[-1] if pauses else None, study, me)
+
+
+def in_words(pause: Event | None, study: str, me: Session) -> str:
+    """Return who caused a pause, and what to do. ``pause`` is the event; None if it is not known."""
+    if pause is None:
+        return no_trial("paused")
+    if pause.payload.get("reason") == "failures":
+        return no_trial("failures")
+    if me.has_paused(study, pause.seq):
+        return OWN
+    user = pause.payload.get("user")
+    by = "somebody else" if user is None else f'"{user}"'
+    return f"Paused by {by} at {pause.created_at:%Y-%m-%d %H:%M} UTC. Ask your user before you call resume()."
