@@ -65,6 +65,17 @@ def test_results_that_are_declared_exact_are_never_explained_by_noise() -> None:
     assert len(exact.model_axes) == 2
 
 
+@pytest.mark.parametrize("objective", [bowl, slope])
+def test_declared_noise_is_noise_also_where_it_cannot_be_seen(objective: Callable[[Array], float]) -> None:
+    """With a few results, roughness and noise look alike. If the user declares noise, the kernel is smooth."""
+    states = [study_with_results(objective, 0.05, seed, noise_std=0.05) for seed in range(3)]
+    assert all(state.seems_noisy for state in states)
+
+
+def test_declared_noise_that_is_negligible_changes_no_kernel() -> None:
+    assert not study_with_results(ridge, 0.0, 0, noise_std=1e-6).seems_noisy
+
+
 @pytest.mark.long
 def test_quadratic_model_is_not_used_for_noisy_results() -> None:
     """The model suggests points in studies without noise, and none in studies with noise."""

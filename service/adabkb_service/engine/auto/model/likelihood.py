@@ -60,7 +60,8 @@ NOISY_STARTS = (0.01, 0.1)
 """Further noise ratios from which a search starts. Noise and short lengthscales may explain a few results equally well,
 and a search that starts with little noise finds only short lengthscales."""
 NOISY = 1e-3
-"""Results count as noisy above this noise ratio, if a smooth kernel is also likelier than a rough one."""
+"""Results count as noisy above this noise ratio, if it is declared, or if a smooth kernel is likelier than a rough
+one."""
 MIN_VARIANCE = 1e-4
 """The smallest sigma_f^2, in squared model output units."""
 PLATES = (1e-6, 10.0)
@@ -117,7 +118,7 @@ class Hyperparameters:
     components: Array = field(default_factory=lambda: np.zeros(0))
     """(p,) lengthscales along the components of descriptors."""
     smooth: bool = False
-    """Whether the kernel is Matern 5/2, in mixtures and for results that seem noisy: see ``learn_smoothness``."""
+    """Whether the kernel is Matern 5/2, in mixtures and for results with noise: see ``learn_smoothness``."""
     plates: float | None = None
     """tau, the variance of the offsets of plates over sigma_f^2; None in a study without plates."""
 
@@ -326,13 +327,14 @@ def learn(evidence: Evidence, starts: Iterable[Hyperparameters]) -> Hyperparamet
 
 def learn_smoothness(evidence: Evidence, starts: Sequence[Hyperparameters]) -> tuple[Evidence, Hyperparameters]:
     """Run ``learn`` with a rough and with a smooth kernel. Return the evidence with the kernel that is chosen, and the
-    hyperparameters learned with it. If ``evidence`` already has a smooth kernel, it is the only one.
+    hyperparameters learned with it. If ``evidence`` has a smooth kernel, or the noise of most results is known and its
+    ratio is above ``NOISY``, the smooth kernel is the only one.
 
     Noise makes a smooth function look rough. So the smooth kernel is chosen if it is likelier and its noise ratio is
     above ``NOISY``."""
-    if evidence.smooth:
-        return evidence, learn(evidence, starts)
     smooth = replace(evidence, smooth=True)
+    if evidence.smooth or np.median(evidence.extra) > NOISY:
+        return smooth, learn(smooth, starts)
     value, rough = _best(evidence, starts)
     value_of_smooth, noisy = _best(smooth, starts)
     if value_of_smooth < value and noisy.noise_ratio > NOISY:

@@ -86,11 +86,11 @@ class State:
 
     @property
     def seems_noisy(self) -> bool:
-        """Whether the results look like a smooth function with noise."""
+        """Whether the results are those of a smooth function with noise: the user says so, or they look like it."""
         known = self.checkpoint.hyperparameters
         if not self.problem.domain.is_smooth:
             return known.smooth
-        return known.noise_ratio > NOISY and not self.problem.config.is_exact
+        return bool(self.problem.config.noise_std) or (known.noise_ratio > NOISY and not self.problem.config.is_exact)
 
     @property
     def model_axes(self) -> Ints:
