@@ -60,13 +60,13 @@ check: lint  ## linters and fast tests, before each commit
 unit: $(LOOPS)  ## the tests without a database or a server (a minute and a half)
 	@$(BIN)/python -m pytest -n 2 -q tests/unit
 
-test: $(SITE) lint-code lint-scripts lint-deployment  ## what CI runs
+test: $(SITE) lint-code lint-scripts lint-deployment  ## what CI runs: all linters, and all tests except the long ones, on SQLite, PostgreSQL and Chromium
 	@$(MAKE) --no-print-directory -j 2 lint-types run-tests  # types take as long as all other linters together
 
 run-tests: $(LOOPS)
 	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder  # four, as tests of real servers wait
 
-lint: $(SITE)  ## all linters, two at a time: types take the longest
+lint: $(SITE)  ## ruff, mypy --strict, the import contracts, a strict build of the documentation, lint-scripts, lint-deployment
 	@$(MAKE) --no-print-directory -j 2 lint-types lint-code lint-scripts lint-deployment
 
 lint-types: $(STAMP)
@@ -77,21 +77,21 @@ lint-code: $(STAMP)
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports --no-cache
 
-lint-deployment: $(STAMP)  ## what runs only elsewhere: shell scripts, the image, the workflows
+lint-deployment: $(STAMP)  ## what runs only elsewhere: shell scripts (ShellCheck), the image (Hadolint), the workflows (zizmor)
 	@$(BIN)/shellcheck --severity=warning --exclude=SC1083 $(SHELL_SCRIPTS)  # SC1083: {name} is the place of a parameter
 	@$(BIN)/hadolint Dockerfile
 	@$(BIN)/zizmor --offline --quiet --no-progress .github
 
-lint-scripts: $(STAMP)  ## format, linter and types of the scripts of the page
+lint-scripts: $(STAMP)  ## format, linter and types of the scripts of the page, with Biome and TypeScript (fetched once from npm)
 	@$(BIN)/python -m tools.page_scripts
 
-page: $(LOOPS)  ## all tests of the web interface, including the long ones, on both databases (a quarter of an hour)
+page: $(LOOPS)  ## all tests of the web interface, of which make test runs a third (a quarter of an hour)
 	@$(BIN)/python -m pytest -n 4 --dist loadfile -m "long or not long" tests/acceptance/page
 
 proof: $(LOOPS)  ## every test, including the long ones (hours)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long"
 
-attack: $(LOOPS)  ## all attack tests, and a fault at each call, including the long ones (about 15 minutes)
+attack: $(LOOPS)  ## all attack tests, all requests generated from the OpenAPI schema, and a fault at each call; make test runs a sample (about 15 minutes)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "long or not long" tests/integration/attack tests/integration/access tests/integration/api/test_bounded_answers.py tests/integration/api/test_injection.py \
 		tests/integration/inference/test_shortages.py tests/integration/api/test_openapi.py tests/integration/api/test_limits.py tests/integration/api/test_bad_input.py tests/integration/api/test_origin.py tests/acceptance/page/test_login.py
 
@@ -144,7 +144,7 @@ bench-service: $(PEERS)  ## requests per second, compared with a minimal server 
 	@$(BIN)/python -m benchmarks.service.removal
 	@$(BIN)/python -m benchmarks.service.sizing
 
-chaos: $(LOOPS)  ## servers killed at every point and under load, and random histories of a study (hours); writes benchmarks/results/chaos.json
+chaos: $(LOOPS)  ## servers killed at every point and under the load of 64 clients, and 2,000 random histories of a study (hours); writes benchmarks/results/chaos.json
 	@$(BIN)/python -m pytest -n 2 -m "long or not long" tests/acceptance/crash tests/acceptance/chaos tests/integration/study/test_exactly_once.py
 	@$(BIN)/python -m tests.acceptance.chaos --out $(RESULTS)/chaos.json
 
@@ -184,12 +184,14 @@ bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmar
 bench-ablation: $(LOOPS)  ## what each mechanism of auto gains (about an hour; resumes); writes benchmarks/results/ablation.json
 	@$(BIN)/python -m benchmarks.quality.ablation
 
-generate: $(LOOPS)  ## write what comes from the code: methods of the client, examples of the HTTP API, documentation; format the scripts
+generate: $(LOOPS)  ## write what comes from the code, and name the files that change: methods of both clients, examples of the HTTP API, documentation, numbers in sentences; format the scripts of the page
+	@echo "Writing what comes from the code (about 20 seconds) ..."
 	@$(BIN)/python -m tools.client_methods
 	@$(BIN)/python -m tools.http_examples
 	@$(BIN)/python -m tools.mistakes
 	@$(BIN)/python -m tools.docs
 	@$(BIN)/python -m tools.page_scripts --write
+	@echo "All other generated files were up to date."
 
 pictures: $(LOOPS)  ## draw the pictures of the documentation, with real studies in Chromium (minutes)
 	@$(BIN)/python -m tools.pictures.concepts

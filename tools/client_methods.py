@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools import client_settings
+from tools import client_settings, generated
 
 PACKAGE = Path(__file__).parents[1] / "client" / "adabkb_client"
 PARTS = {"ask", "change", "deliver_reports", "send_reports", "settle", "suggest"}
@@ -255,4 +255,4 @@ def _formatted(text: str) -> str:
 
 if __name__ == "__main__":
     for each in ALL:
-        each.file.write_text(written(each), "utf-8")
+        generated.write(each.file, written(each))

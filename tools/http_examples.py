@@ -23,6 +23,7 @@ from adabkb_service.api import document
 from adabkb_service.storage import people
 from adabkb_service.storage.database import Database
 from tests.servers import server_on
+from tools import generated
 
 FILE = Path(document.__file__).with_name("examples.json")
 ROUTES = [route for route in app.ROUTES if isinstance(route, APIRoute)]
@@ -199,4 +200,4 @@ def _operation(method: str, path: str) -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps(recorded(), indent=2) + "\n")
+    generated.write(FILE, json.dumps(recorded(), indent=2) + "\n")

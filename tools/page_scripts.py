@@ -42,5 +42,8 @@ def _run(folder: Path, program: str, *arguments: str) -> str:
 
 if __name__ == "__main__":
     if "--write" in sys.argv[1:]:
+        before = {path: path.read_bytes() for path in (ROOT / ASSETS).iterdir() if path.is_file()}
         _run(ROOT, "@biomejs/biome/bin/biome", "check", "--write", "--linter-enabled=false")
+        for path in sorted(path for path, text in before.items() if path.read_bytes() != text):
+            print(f"changed: {path.relative_to(ROOT)}")
     sys.exit(faults() or None)

@@ -23,6 +23,7 @@ from adabkb_service.engine import auto as parts
 from adabkb_service.engine.auto import config as auto
 from adabkb_service.engine.auto import policy
 from adabkb_service.engine.paper.config import Config
+from tools import generated
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "algorithm.md"
 CONFIGS: dict[str, type] = {"config": Config, "auto-config": auto.Config}
@@ -112,6 +113,8 @@ def marks(name: str) -> tuple[str, str]:
 
 def write() -> None:
     """Bring the document up to date."""
+    document = DOCUMENT.read_text()
     for name, text in tables().items():
         begin, _ = marks(name)
-        DOCUMENT.write_text(DOCUMENT.read_text().replace(begin + written(name), begin + text))
+        document = document.replace(begin + written(name), begin + text)
+    generated.write(DOCUMENT, document)

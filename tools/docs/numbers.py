@@ -24,11 +24,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quality.problems import FUNCTION_PROBLEMS
+from tools import generated
 from tools.docs import measured
 from tools.docs.measured import NUMBER, number
 
 ROOT = Path(__file__).parents[2]
-COMMAND = "python -m tools.docs.numbers --write"
+COMMAND = "run make generate"
 COMMENT = re.compile(r"<!-- (?:numbers: (?P<expressions>.*?)|settings) -->")
 CONDITION = re.compile(r"<!-- holds: (.*?) -->")
 NAMES: Mapping[str, Callable[..., Any]] = {
@@ -230,7 +231,7 @@ def rewrite(page: Path) -> None:
             for old, value in reversed(list(zip(found, values, strict=True))):
                 start, end = each.start + old.start(), each.start + old.end()
                 text = text[:start] + printed(value, old[0]) + text[end:]
-    page.write_text(text)
+    generated.write(page, text)
 
 
 def main() -> int:

@@ -41,6 +41,7 @@ from benchmarks.service import removal as removal_benchmark
 from benchmarks.service import report as service_report
 from benchmarks.service import sizing as sizing_benchmark
 from tests.acceptance.chaos import __main__ as chaos_run
+from tools import generated
 from tools.docs import http_reference as http_calls
 from tools.docs import services as other_services
 from tools.openapi import document
@@ -394,4 +395,4 @@ def write(name: str) -> None:
     path = DOCS / SECTIONS[name][0]
     before, rest = path.read_text().split(f"<!-- {name}:begin -->\n")
     after = rest.split(f"<!-- {name}:end -->")[1]
-    path.write_text(f"{before}<!-- {name}:begin -->\n{SECTIONS[name][1]()}\n<!-- {name}:end -->{after}")
+    generated.write(path, f"{before}<!-- {name}:begin -->\n{SECTIONS[name][1]()}\n<!-- {name}:end -->{after}")

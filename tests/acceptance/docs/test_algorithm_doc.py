@@ -7,12 +7,12 @@ import re
 import pytest
 
 from tools.docs import constants
+from tools.generated import outdated
 
 
 @pytest.mark.parametrize("name", sorted(constants.tables()))
 def test_tables_of_constants_match_the_code(name: str) -> None:
-    """``python -m tools.docs`` updates them."""
-    assert constants.written(name) == constants.tables()[name]
+    assert outdated(constants.written(name), constants.tables()[name]) == ""
 
 
 def test_every_constant_of_auto_is_explained() -> None:

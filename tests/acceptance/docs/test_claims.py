@@ -33,7 +33,7 @@ def test_every_result_file_is_on_the_results_page() -> None:
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_numbers_in_sentences_are_those_of_the_results(page: Path) -> None:
-    """``python -m tools.docs.numbers --write`` corrects wrong numbers."""
+    """``make generate`` corrects wrong numbers."""
     assert numbers.problems(page) == []
 
 
@@ -60,7 +60,7 @@ def test_each_number_is_compared_with_the_results(page: Callable[[str], Path]) -
     assert numbers.problems(page(text % SECOND)) == []
     [problem] = numbers.problems(page(text % (SECOND + 1)))
     stated = f"page.md:3: the text states {SECOND + 1:.1f}, the results {SECOND:g}"
-    assert problem.endswith(f"{stated} (python -m tools.docs.numbers --write)")
+    assert problem.endswith(f"{stated} (run make generate)")
     [problem] = numbers.problems(page(f"The mean rank is {FIRST:.2f}. {RANKS}"))
     assert problem.endswith(f"its comment names 2 numbers: {FIRST:g}, {SECOND:g}")
     [problem] = numbers.problems(page("The mean rank is 1.25 after 10 evaluations."))

@@ -1,0 +1,26 @@
+"""Files that come from the code. ``make generate`` writes them, and tests compare them with what it would write."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from itertools import islice
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SHOWN = 30
+"""The maximum number of lines of a difference that are shown."""
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file and print its name, if its text differs."""
+    if not path.exists() or path.read_text("utf-8") != text:
+        path.write_text(text, "utf-8")
+        print(f"changed: {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}", flush=True)
+
+
+def outdated(kept: str, generated: str) -> str:
+    """Return what differs and what to do, for the message of a test; empty if the texts are equal."""
+    if kept == generated:
+        return ""
+    lines = unified_diff(kept.splitlines(), generated.splitlines(), "committed", "generated", n=1, lineterm="")
+    return "\n".join(["run make generate, and check what it changes:", *islice(lines, SHOWN)])
