@@ -33,7 +33,7 @@ help:  ## list the targets, with what each does
 $(STAMP): pyproject.toml client/pyproject.toml site/pyproject.toml client/adabkb_client/_version.py constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "error: $(PYTHON) -m venv failed; Python 3.11 or newer with venv is needed (make PYTHON=python3.12 ...)"; exit 1; }
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { rm -rf .venv; echo "error: Python 3.11 or newer is needed (make PYTHON=python3.12 ...)"; exit 1; }
-	@echo "Installing into .venv (once; about three minutes) ..."
+	@echo "Installing into .venv (once; about three minutes and 3 GB) ..."
 	@$(INSTALL) 'pip>=25.1' hatchling 'setuptools>=70.1' ziglang  # pip with --group, and what builds the packages, setuptools that of Hydra (with bdist_wheel): without them, pip would install other copies for the build alone
 	@ADABKB_RELEASE=1 $(INSTALL) --no-build-isolation -e ./client -e ./site -e '$(EXTRAS)' --group dev --group bench
 	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true  # on all cores, which pip does not; some files are for other Pythons
