@@ -11,7 +11,7 @@ from adabkb_integrations.inprocess.measured import Measurements
 from adabkb_integrations.inprocess.numbers import at_least
 from adabkb_integrations.model import Model
 from adabkb_service.engine import ending
-from adabkb_service.engine.ending import STOP_RULES, StopRule
+from adabkb_service.engine.ending import STOP_RULES, EndReason, StopRule
 
 Rules = Mapping[str, Any]
 """The rules of ``stop`` and ``tolerance``, as far as they are given."""
@@ -75,7 +75,7 @@ def _number(name: str, given: Any, rule: StopRule) -> float:
 
 def reason_to_end(
     rules: Rules, model: Model, since_best: int, *, is_used_up: bool, has_several: bool
-) -> Literal["converged", "budget", "exhausted", "no_gain", "gain_unlikely"] | None:
+) -> EndReason | Literal["converged"] | None:
     """Return why a search ends after a trial; None if it continues.
 
     Args:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from adabkb_client import Estimate, ExpectedValue
 from adabkb_client._frames import FIRST, KINDS, MEASURED, PLATE, RESULT, choice, pandas, typed
 from adabkb_client._records import Shown
+from adabkb_service.engine.ending import EndReason
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Reason = Literal["budget", "exhausted", "converged", "no_gain", "gain_unlikely", "stopped", "interrupted"]
+Reason = Literal[EndReason, "converged", "stopped", "interrupted"]
 
 
 @dataclass(frozen=True)

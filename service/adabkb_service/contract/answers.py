@@ -23,11 +23,12 @@ from adabkb_service.contract.quantities import Quantities
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
 from adabkb_service.contract.stop import Stop
 from adabkb_service.contract.transfer import OlderStudies
+from adabkb_service.engine.ending import EndReason
 from adabkb_service.engine.moves import Phase
 from adabkb_service.storage.rows import Origin, StudyState, TrialState
 
 Parameters = dict[str, Any]
-Reason = Literal["budget", "converged", "exhausted", "no_gain", "gain_unlikely", "failures", "pending_limit", "paused"]
+Reason = Literal[EndReason, "converged", "failures", "pending_limit", "paused"]
 
 NoTrialReason = Reason | Literal["fixed_exhausted", "plate_full", "no_plate_left"]
 """``fixed_exhausted``: all points with the values that the request fixes have been issued; ``plate_full``: the plate of

@@ -6,6 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+StopReason = Literal["no_gain", "gain_unlikely"]
+"""Why a study ended by a rule of the setting ``stop``."""
+EndReason = Literal["budget", "exhausted", StopReason]
+"""Why a study issues no more new points. It is complete once no trial is unfinished."""
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -21,7 +26,7 @@ class Progress:
 class StopRule:
     """A rule of the setting ``stop``: it ends a study based on its results."""
 
-    reason: Literal["no_gain", "gain_unlikely"]
+    reason: StopReason
     """Why a study ended to which the rule applies."""
     number: Literal["count", "share"]
     """The kind of its number: a whole number of at least 1, or a number between 0 and 1, both excluded."""
@@ -50,7 +55,7 @@ def is_converged(gap: float | None, tolerance: float | None) -> bool:
 
 def reason_to_end(
     *, is_used_up: bool, is_exhausted: bool, rules: Mapping[str, float], since_gain: int, gap_share: float | None
-) -> Literal["budget", "exhausted", "no_gain", "gain_unlikely"] | None:
+) -> EndReason | None:
     """Return why no more new points are issued; None if they are.
 
     Args:

@@ -76,19 +76,10 @@ from adabkb_service.study.point_checks import (
 )
 from adabkb_service.study.request import Key, Outcome, PointDemand, Points, Request, never
 
-RETRY_SECONDS: dict[NoTrialReason, float] = {
-    "budget": 1.0,
-    "exhausted": 1.0,
-    "fixed_exhausted": 1.0,
-    "plate_full": 1.0,
-    "no_plate_left": 1.0,
-    "no_gain": 1.0,
-    "gain_unlikely": 1.0,
-    "pending_limit": 1.0,
-    "paused": 5.0,
-    "failures": 5.0,
-}
-"""Reason why a request got no trial -> seconds after which the client should repeat the request."""
+RETRY_SECONDS = 1.0
+"""The number of seconds after which the client should repeat a request that got no trial."""
+RETRY_SECONDS_PAUSED = 5.0
+"""The same while the study is paused."""
 CANNOT_FIX = (
     "this study's algorithm cannot fix parameters per request, but the profile auto can; to fix a parameter for a "
     "whole study, declare it with kind fixed"
@@ -288,10 +279,11 @@ def _answer(
             reason = "no_plate_left"
         if rows and _has_plates(draft) and reason in (None, "fixed_exhausted"):
             reason = None if body.is_for_plate else "plate_full"
+    retry_seconds = RETRY_SECONDS_PAUSED if summary.state == "paused" else RETRY_SECONDS
     return Suggested(
         trials=[render.trial(row, draft.definition) for row in rows],
         reason=reason,
-        retry_after=RETRY_SECONDS.get(reason) if reason and not rows and summary.state != "complete" else None,
+        retry_after=retry_seconds if reason and not rows and summary.state != "complete" else None,
         degraded=is_degraded,
         study=summary,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from adabkb_service.contract.algorithms import AutoProfile
 from adabkb_service.contract.answers import MetricPrediction, Observation, Prediction, Study, Trial
@@ -18,6 +18,7 @@ from adabkb_service.contract.model import ModelRecommendation
 from adabkb_service.contract.parameters import FloatParameter, Parameter
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, in_points, titled, with_unit
 from adabkb_service.engine.answers import INTERVAL
+from adabkb_service.engine.ending import EndReason
 from adabkb_service.operations.words import digits, rounding
 from adabkb_service.operations.words.digits import Digits
 from adabkb_service.operations.words.reasons import LATE, of_event
@@ -78,7 +79,7 @@ KINDS: Mapping[str, str] = {
     "withdrawn": "withdrawn trials",
 }
 """The kinds of rows by which the table of results can be filtered."""
-FINAL = ("budget", "exhausted", "no_gain", "gain_unlikely")
+FINAL: tuple[EndReason, ...] = get_args(EndReason)
 """The reasons for which a study issues no more new points while it has unfinished trials."""
 IDLE = "No trial is running."
 """The sentence about a study that has results and no running trial. Pages leave it out."""
