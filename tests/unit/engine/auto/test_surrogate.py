@@ -285,7 +285,8 @@ def test_declared_noise_is_in_the_users_units() -> None:
     slope = (state.warp.forward(y + h) - state.warp.forward(y - h)) / (2 * h)
     errors = np.where(np.arange(12) % 3 == 0, 0.5, 0.2)
     noises = hyperparameters.noise_ratio + (errors * slope) ** 2 / hyperparameters.variance
-    kernel = Kernel(hyperparameters.lengthscales, np.zeros(1, dtype=np.bool_))
+    assert hyperparameters.smooth, "noise is declared"
+    kernel = Kernel(hyperparameters.lengthscales, np.zeros(1, dtype=np.bool_), smooth=True)
     at = rng.random((10, 1))
     K, k = covariance(kernel, X, X) + np.diag(noises), covariance(kernel, at, X)
     np.testing.assert_allclose(
