@@ -38,8 +38,9 @@ def covariance(kernel: Kernel, X: Array, Y: Array) -> Array:
                 if kernel.categorical[k]:
                     q += (x[k] != y[k]) / lengthscale
                 else:
-                    square += 3.0 * ((x[k] - y[k]) / lengthscale) ** 2
-            K[i, j] = (1.0 + np.sqrt(square)) * np.exp(-np.sqrt(square) - q) + MEAN_VARIANCE
+                    square += ((x[k] - y[k]) / lengthscale) ** 2
+            r = np.sqrt((5.0 if kernel.smooth else 3.0) * square)
+            K[i, j] = (1.0 + r + kernel.smooth * r**2 / 3.0) * np.exp(-r - q) + MEAN_VARIANCE
     return K
 
 
