@@ -105,7 +105,7 @@ function reserved({ trials, degraded, reason }, asked, reasons) {
   const instead = isOne
     ? "To get another one, choose “Report a problem”, “Not this one”, and ask again."
     : "To get another one, choose “Report a problem” and “Not this one” on its page, and ask again.";
-  return `${told} The model did not answer in time, so ${are} quasi-random. ${instead}`;
+  return `${told} The model had failed or did not answer in time, so ${are} quasi-random. ${instead}`;
 }
 
 /** Who gets a queued trial. A request with another context gets other trials.
