@@ -254,7 +254,7 @@ def deleted_and_restored(page: Page) -> None:
     page.get_by_role("button", name="Delete the study").click()
     expect(page.get_by_text("The study is in the trash.")).to_be_visible()
     page.get_by_role("link", name="Trash", exact=True).click()
-    expect(page.get_by_role("row", name="s 0")).to_contain_text("root")
+    expect(page.get_by_role("row", name="s root 0")).to_contain_text("root")
     assert accessible(page) == []
     page.get_by_role("button", name="Restore s").click()
     page.wait_for_url("**/studies/s")

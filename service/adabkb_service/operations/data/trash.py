@@ -150,8 +150,8 @@ def _remove(
 
 
 def page(service: Service, caller: Caller, before: int, limit: int, owner: str | None = None) -> list[Deletion]:
-    """Return a page of the caller's deleted studies, latest deletion first. For an administrator, it is
-    one of the deleted studies of all users, or with ``owner`` of those of one user."""
+    """Return a page of deleted studies, latest deletion first: the caller's; for an administrator, those of all
+    users, or with ``owner`` those of one user."""
     conditions = [*_of(caller), *([] if owner is None else [table.c.owner == owner])]
     with service.database.reading() as connection:
         return [_view(row) for row in trash.page(connection, before, limit, *conditions)]
