@@ -40,7 +40,7 @@ def tables(
             shares.append([each / taken[0] for each in taken])
             rows.append([problem, f"{target:.2g}", *map(str, taken)])
         if rows:
-            title = f"Evaluations to reach the median regret after {count} {plain}, {len(found.seeds)} seeds"
+            title = f"Evaluations for the regret after {count} {plain}, {len(found.seeds)} seeds"
             means = np.exp(np.log(shares).mean(axis=0))
             last = [f"relative to {methods[0]}, geometric mean", "", *(f"{each:.2f}" for each in means)]
             yield runs.Table(title, ["problem", "regret", *methods], [*rows, last])

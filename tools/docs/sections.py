@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -58,6 +59,8 @@ PROGRAMS = {
     "story-agent": ("stories/agent.md", "stories/agent.py", "python"),
 }
 """Programs that pages show in full, by section: the page, the file and its language."""
+SEEDS = re.compile(r", (median .*of )?\d+ seeds$")
+"""The seeds of a table, at the end of its title."""
 
 
 def settings() -> str:
@@ -330,8 +333,16 @@ def laboratories() -> str:
 
 
 def outcomes(name: str) -> str:
-    """The outcomes of realistic studies, from the committed results."""
-    return "\n\n".join(f"{each.title}:\n\n{markdown(each.header, each.rows)}" for each in outcomes_report.tables(name))
+    """The outcomes of realistic studies, from the committed results. Of successive titles with the same seeds, only the
+    first names these."""
+    parts, above = [], ""
+    for each in outcomes_report.tables(name):
+        found = SEEDS.search(each.title)
+        seeds = found.group() if found else ""
+        title = each.title.removesuffix(seeds) if seeds == above else each.title
+        parts.append(f"{title}:\n\n{markdown(each.header, each.rows)}")
+        above = seeds
+    return "\n\n".join(parts)
 
 
 def program(file: str, language: str) -> str:
