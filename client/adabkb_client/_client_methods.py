@@ -122,8 +122,8 @@ class Client:
                 ``{"rule": "median", "max_steps": 27}``.
             noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
                 exact. With None, it is learned.
-            per_cost: if True, the server suggests the points with the largest expected gain per expected cost.
-            robust: if True, the model gives less weight to results that other results contradict, and the server
+            per_cost: if ``True``, the server suggests the points with the largest expected gain per expected cost.
+            robust: if ``True``, the model gives less weight to results that other results contradict, and the server
                 suggests the points of these results again.
             seed: studies with the same definition, seed (such as ``1``) and results suggest the same points. With None,
                 the server draws a seed.
@@ -286,8 +286,8 @@ class Client:
                 ``{"rule": "median", "max_steps": 27}``.
             noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
                 exact. With None, it is learned.
-            per_cost: if True, the server suggests the points with the largest expected gain per expected cost.
-            robust: if True, the model gives less weight to results that other results contradict, and the server
+            per_cost: if ``True``, the server suggests the points with the largest expected gain per expected cost.
+            robust: if ``True``, the model gives less weight to results that other results contradict, and the server
                 suggests the points of these results again.
             seed: studies with the same definition, seed (such as ``1``) and results suggest the same points. With None,
                 the server draws a seed.

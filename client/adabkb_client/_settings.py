@@ -356,9 +356,9 @@ class StudyChanges(TypedDict, total=False):
     """Standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are exact. With None,
     it is learned."""
     per_cost: bool
-    """If True, the server suggests the points with the largest expected gain per expected cost."""
+    """If ``True``, the server suggests the points with the largest expected gain per expected cost."""
     robust: bool
-    """If True, the model gives less weight to results that other results contradict, and the server suggests the points
+    """If ``True``, the model gives less weight to results that other results contradict, and the server suggests the points
     of these results again."""
 
 

@@ -164,8 +164,8 @@ class Study:
                 ``{"rule": "median", "max_steps": 27}``.
             noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
                 exact. With None, it is learned.
-            per_cost: if True, the server suggests the points with the largest expected gain per expected cost.
-            robust: if True, the model gives less weight to results that other results contradict, and the server
+            per_cost: if ``True``, the server suggests the points with the largest expected gain per expected cost.
+            robust: if ``True``, the model gives less weight to results that other results contradict, and the server
                 suggests the points of these results again.
             others: any other setting raises TypeError or Invalid.
 
