@@ -358,8 +358,8 @@ class StudyChanges(TypedDict, total=False):
     per_cost: bool
     """If ``True``, the server suggests the points with the largest expected gain per expected cost."""
     robust: bool
-    """If ``True``, the model gives less weight to results that other results contradict, and the server suggests the points
-    of these results again."""
+    """If ``True``, the model gives less weight to results that other results contradict, and the server suggests the
+    points of these results again."""
 
 
 class StudySettings(StudyChanges, total=False):

@@ -26,6 +26,11 @@ class RefusalLog:
         self._cause = self._last_id = ""
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def is_counting(self) -> bool:
+        """Whether the next request is counted instead of logged."""
+        return self._timer is not None
+
     def refused(self, request: str, request_id: str, cause: str) -> None:
         """Log or count a refused request.
 
@@ -34,7 +39,7 @@ class RefusalLog:
             request_id: id of the request, which clients get and which the log of requests has.
             cause: why the database cannot be used.
         """
-        if self._timer is None:
+        if not self.is_counting:
             logger.warning("%s was refused with a 503: %s", request, cause)
             self._schedule()
             return

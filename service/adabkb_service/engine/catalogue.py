@@ -7,10 +7,10 @@ results at withdrawn rows remain in the space; only suggestions skip these rows.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
+from itertools import compress, islice
 from typing import Any
 
 import numpy as np
@@ -143,13 +143,17 @@ class CatalogueAxis(ChoiceAxis):
         """The error message for a value; None if it is the name of a row."""
         if isinstance(value, str) and value in self.table.numbered:
             return None
-        near = self._containing(value) or [self.choices[0]]
+        near = self._containing(value) or [next(self._offered(), self.choices[0])]
         return f"must be the name of a row of the catalogue, such as {', '.join(map(repr, near))}"
 
     def _containing(self, text: object) -> list[Value]:
-        """The first names that contain a text, in upper or lower case; none in a large catalogue, since errors of many
-        results must not take long."""
+        """The first names of rows that are not withdrawn and contain a text, in upper or lower case; none in a large
+        catalogue, since errors of many results must not take long."""
         wanted = text.strip().lower() if isinstance(text, str) else ""
         if not wanted or len(self.choices) > MAX_SEARCHED:
             return []
-        return list(islice((name for name in self.choices if wanted in str(name).lower()), MAX_NEAR))
+        return list(islice((name for name in self._offered() if wanted in str(name).lower()), MAX_NEAR))
+
+    def _offered(self) -> Iterator[Value]:
+        """The names of the rows that are not withdrawn."""
+        return compress(self.choices, self.table.is_offered)

@@ -270,14 +270,16 @@ class Simplex:
 
     def _steps(self, present: tuple[bool, ...]) -> tuple[list[int], list[int]]:
         """The smallest and the largest shares of mixtures with these components, in steps of the grid."""
-        if present not in self._known_steps:
-            if len(self._known_steps) >= MAX_KNOWN:
-                self._known_steps.clear()
+        known = self._known_steps  # which other threads may clear
+        found = known.get(present)
+        if found is None:
             low, high = (ends[0].tolist() for ends in self.ends(np.array([present])))
             lowest = [_up(at, self._step) for at in low]
             highest = [max(_down(at, self._step), least) for at, least in zip(high, lowest, strict=True)]
-            self._known_steps[present] = lowest, highest
-        return self._known_steps[present]
+            if len(known) >= MAX_KNOWN:
+                known.clear()
+            found = known[present] = lowest, highest
+        return found
 
     @cached_property
     def _known_steps(self) -> dict[tuple[bool, ...], tuple[list[int], list[int]]]:

@@ -127,10 +127,11 @@ def suggest(
 
 def _prepare(body: SuggestBody, draft: Draft) -> None:
     """Expire overdue leases, and withdraw waiting trials that an edit of the space has excluded: all of them, or only
-    as many as it takes to find the trials to issue. Then update the study's state, since expirations may cause failures
-    that pause it."""
+    as many as it takes to find the trials to issue, if these are the first ones. Then update the study's state, since
+    expirations may cause failures that pause it."""
     leases.expire_overdue(draft)
-    withdraw_out_of_space_trials(draft, None if body.fixed or body.context else body.most)
+    selects = body.fixed or body.context or body.skip_released
+    withdraw_out_of_space_trials(draft, None if selects else body.most)
     lifecycle.update_state(draft)
 
 

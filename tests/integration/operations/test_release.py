@@ -6,7 +6,7 @@ from adabkb_service.operations.data.replay import replay
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create
 from tests.integration.operations.conftest import definition
-from tests.integration.operations.verbs import Ask, Value, observe, release, suggest
+from tests.integration.operations.verbs import Ask, Value, edit, observe, queue, release, suggest
 
 REASON = "the bottle is empty"
 ROWS = {"table": "row,size\na,1\nb,2\nc,3\n"}
@@ -67,3 +67,14 @@ def test_within_fixed_values_too(running: Service) -> None:
     suggest(running, "s", asked)
     release(running, "s", 1, reason=REASON)
     assert [trial.number for trial in suggest(running, "s", asked).view.trials] == [2]
+
+
+def test_no_trial_outside_of_an_edited_space_is_issued_instead(running: Service) -> None:
+    create(running, definition())
+    for x in (0.5, -0.5):
+        queue(running, "s", {"x": x, "y": 1})
+    assert (numbers(running, "a"), numbers(running, "b")) == ([1], [2])
+    edit(running, {"name": "x", "kind": "float", "low": 0, "high": 2})
+    release(running, "s", 2)
+    release(running, "s", 1, reason=REASON)
+    assert numbers(running, "a") == [3]

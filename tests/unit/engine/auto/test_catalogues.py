@@ -260,3 +260,11 @@ def test_withdrawn_row_is_not_suggested_in_another_mixture() -> None:
         state = auto.observe(state, point, 9.0 if row == 5 else row / 10.0).state
     for suggestion in islice(auto.suggestions(state, np.zeros((0, 3))), 4):
         assert space.decode(suggestion.point)["row"] != "r5"
+
+
+@pytest.mark.parametrize("unknown", ["R", "something else"])
+def test_the_error_about_an_unknown_row_proposes_no_withdrawn_row(unknown: str) -> None:
+    problem = CatalogueAxis("row", rows(3, withdrawn=(0,))).problem(unknown)
+    assert problem is not None
+    assert "'r1'" in problem
+    assert "'r0'" not in problem
