@@ -63,6 +63,7 @@ TOKEN = re.compile("adabkb_[0-9a-f]{12}_[0-9a-f]{64}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 RANDOM_ID, CURSOR = re.compile('"id": "([0-9a-f]{12})"'), re.compile('(?<="next_cursor": ")[^"]+')
 DURATION = re.compile(r'(?<="seconds": )\d+\.\d+')
+USAGE = re.compile(r'(?<="megabytes": )0\.00\d+')  # depends on how many digits durations have
 LOGGED_IN = datetime(2026, 1, 1, 12, 30, 0, 123456, tzinfo=UTC)
 PERSON = people.PersonRow(
     "zoe", "https://sso.lab.example", "zoe-1", "Zoe Day", "zoe@lab.example", "work", LOGGED_IN, LOGGED_IN
@@ -147,8 +148,8 @@ def recorded() -> dict[str, dict[str, Any]]:
 
 
 def _repeatable(answers: dict[str, dict[str, Any]], began: datetime) -> dict[str, dict[str, Any]]:
-    """Replace times, durations and random ids of answers since a time, so that another recording differs only where an
-    answer does."""
+    """Replace times, durations, sizes and random ids of answers since a time, so that another recording differs only
+    where an answer does."""
     text, ended = json.dumps(answers), datetime.now(UTC)
     ids = {found: f"{number:012x}" for number, found in enumerate(dict.fromkeys(RANDOM_ID.findall(text)))}
     times = {datetime.fromisoformat(each) for each in TIME.findall(text)}
@@ -172,7 +173,9 @@ def _repeatable(answers: dict[str, dict[str, Any]], began: datetime) -> dict[str
         inner = repeatable(urlsafe_b64decode(cursor[0] + "=" * (-len(cursor[0]) % 4)).decode())
         return urlsafe_b64encode(inner.encode()).decode().rstrip("=")
 
-    found: dict[str, dict[str, Any]] = json.loads(DURATION.sub("60.0", CURSOR.sub(of_cursor, repeatable(text))))
+    found: dict[str, dict[str, Any]] = json.loads(
+        USAGE.sub("0.0026", DURATION.sub("60.0", CURSOR.sub(of_cursor, repeatable(text))))
+    )
     return found
 
 
