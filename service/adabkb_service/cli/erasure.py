@@ -39,6 +39,8 @@ def erase_user(
     if re.fullmatch(USER, other) is None or other == user:
         fail(f"--pseudonym: {other!r} must be another user name: letters, digits and any of @._+- after the first")
     confirm(f"Replace the name {user} by {other} for good?", yes=yes)
+    if pseudonym is None:
+        typer.echo(f"If this is interrupted, repeat the command with --pseudonym {other}", err=True)
     with service_on(database) as service:
         done = erasure.erase(service, administrator(), user, other)
     if done is None:

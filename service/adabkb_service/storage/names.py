@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Text, cast, delete, func, or_, select, union, update
+from sqlalchemy import Connection, Text, bindparam, cast, delete, func, or_, select, union, update
 
 from adabkb_service.storage.tables import (
     audit,
@@ -71,9 +71,9 @@ def logged_by(connection: Connection, study_id: str, user: str) -> dict[int, dic
 
 def replace_payloads(connection: Connection, study_id: str, payloads: Mapping[int, Mapping[str, Any]]) -> None:
     """Replace the payloads of events of a study, by seq."""
-    for seq, payload in payloads.items():
-        this = update(events).where(events.c.study_id == study_id, events.c.seq == seq)
-        connection.execute(this, {"payload": payload})
+    if payloads:
+        this = update(events).where(events.c.study_id == study_id, events.c.seq == bindparam("its_seq"))
+        connection.execute(this, [{"its_seq": seq, "payload": payload} for seq, payload in payloads.items()])
 
 
 def replace_in_tokens(connection: Connection, user: str, other: str, now: datetime) -> int:
@@ -85,6 +85,13 @@ def replace_in_tokens(connection: Connection, user: str, other: str, now: dateti
     named = update(tokens).where(tokens.c.name == user, tokens.c.user != user)
     connection.execute(named, {"name": other})
     return connection.execute(update(tokens).where(theirs), values).rowcount
+
+
+def last_revocation(connection: Connection, user: str) -> datetime | None:
+    """When the last of a user's tokens, links and sessions was revoked; None if none was."""
+    query = select(func.max(tokens.c.revoked_at)).where(tokens.c.user == user)
+    found: datetime | None = connection.execute(query).scalar_one()
+    return found
 
 
 def replace_in_rights(connection: Connection, user: str, other: str) -> int:

@@ -31,6 +31,7 @@ from adabkb_service.storage.tables import studies
 # Statements are built once, because building one takes longer than running it on SQLite.
 _CREATE = insert(studies)
 _GET = select(studies).where(studies.c.id == bindparam("study"))
+_LOCK = _GET.with_for_update()
 _IDENTITY = select(studies.c.incarnation, studies.c.version).where(studies.c.id == bindparam("study"))
 _SAME = studies.c.id == bindparam("study"), studies.c.incarnation == bindparam("its_incarnation")
 _CHANGE = update(studies).where(*_SAME, studies.c.version == bindparam("its_version"))
@@ -50,9 +51,10 @@ def add(connection: Connection, row: StudyRow) -> None:
     connection.execute(_CREATE, as_values(row))
 
 
-def find(connection: Connection, study_id: str) -> StudyRow | None:
-    """The study, or None. Also caches the tables of its catalogues."""
-    row = connection.execute(_GET, {"study": study_id}).one_or_none()
+def find(connection: Connection, study_id: str, *, to_change: bool = False) -> StudyRow | None:
+    """The study, or None. Also caches the tables of its catalogues. With ``to_change``, the row is locked to the end of
+    the transaction."""
+    row = connection.execute(_LOCK if to_change else _GET, {"study": study_id}).one_or_none()
     if row is None:
         return None
     found = StudyRow(*row)

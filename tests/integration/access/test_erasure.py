@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -14,7 +18,7 @@ from adabkb_service.operations.data.doctor import examine
 from adabkb_service.operations.data.erasure import Erased, erase
 from adabkb_service.operations.data.replay import replay
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import people
+from adabkb_service.storage import names, people, tokens
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 from adabkb_service.study.clock import utc_now
@@ -22,6 +26,7 @@ from tests.integration.access.conftest import Guarded
 from tests.integration.api.conftest import DEFINITION
 from tests.integration.cli.shell import adabkb
 from tests.integration.storage.rows import person
+from tests.servers import ADABKB
 
 NAME = "zoe.quimby"
 
@@ -68,7 +73,7 @@ def erased(guarded: Guarded) -> Erased:
     guarded.send(admin, "POST", "/v1/tokens", {"name": NAME, "user": "carl", "scopes": ["read"]})
     guarded.send(bob, "POST", "/v1/studies/hers/suggest")
     assert len(set(places_of(guarded.database, NAME))) > 12
-    done = erase(service, administrator(), NAME, "former-1")
+    done = erase(service, administrator(), NAME, "former-1", wait_seconds=0)
     assert done is not None
     assert guarded.send(bob, "POST", "/v1/studies/hers/observe", {"trial": 3, "value": 2.5}).status_code == 200
     return done
@@ -111,8 +116,8 @@ def test_name_of_another_user_is_no_pseudonym(guarded: Guarded) -> None:
     service = Service(guarded.database)
     for name in ("bob", "former-1"):
         with pytest.raises(Invalid, match="another user"):
-            erase(service, administrator(), "ann", name)
-    assert erase(service, administrator(), NAME, "former-2") is None
+            erase(service, administrator(), "ann", name, wait_seconds=0)
+    assert erase(service, administrator(), NAME, "former-2", wait_seconds=0) is None
 
 
 @pytest.mark.usefixtures("erased")
@@ -121,6 +126,78 @@ def test_command_asks_and_reports(guarded: Guarded) -> None:
     command = ("data", "erase-user", "--database", url)
     assert "--yes" in adabkb(*command, "bob", code=1)
     assert "nowhere" in adabkb(*command, "nobody-at-all", "--yes", code=1)
-    guarded.token("dora", "work")
+    guarded.token("dora", "work", revoked_at=utc_now() - timedelta(hours=1))
     printed = adabkb(*command, "dora", "--pseudonym", "former-3", "--yes")
     assert "former-3 replaces dora in: 1 tokens, links and sessions." in printed
+
+
+def revoked(database: Database, user: str) -> bool:
+    """Wait until a user has no token. Return whether this happened within 30 seconds."""
+    for _ in range(3000):
+        with database.reading() as connection:
+            if not tokens.has_any(connection, user):
+                return True
+        time.sleep(0.01)
+    return False
+
+
+def test_what_the_user_stores_with_a_cached_grant_is_erased(guarded: Guarded) -> None:
+    """The server accepts the revoked token for some seconds."""
+    token = guarded.token("eve", "work")
+    with guarded.client(token) as eve, ThreadPoolExecutor(1) as thread:
+        eve.post("/v1/studies", json={**DEFINITION, "id": "early"})
+        eve.post("/v1/studies/early/suggest", json={"count": 2})
+        eve.post("/v1/studies/early/observe", json={"trial": 1, "value": 1.5})
+        done = thread.submit(erase, Service(guarded.database), administrator(), "eve", "former-4", wait_seconds=2)
+        assert revoked(guarded.database, "eve")
+        told = eve.post("/v1/studies/early/observe", json={"trial": 2, "value": 2.5})
+        made = eve.post("/v1/studies", json={**DEFINITION, "id": "late"})
+        assert (told.status_code, made.status_code) == (200, 201)
+        erased = done.result()
+    assert erased is not None
+    assert erased.owned == ["early", "late"]
+    assert list(places_of(guarded.database, "'eve'")) == []
+    with guarded.database.reading() as connection:
+        assert not names.is_known(connection, "eve")
+        assert names.studies_with(connection, "eve") == []
+    with guarded.client(guarded.token("root", "admin")) as root:
+        trials = root.get("/v1/studies/early/trials").json()["items"]
+        assert [each["reported_by"] for each in trials] == ["former-4", "former-4"]
+
+
+def test_only_names_of_users_are_erased_from_the_audit_log(guarded: Guarded) -> None:
+    """Users may have the names of scopes and rights."""
+    admin = guarded.token("admin", "admin")
+    made = guarded.send(admin, "POST", "/v1/tokens", {"name": "fay", "user": "fay", "scopes": ["admin"]}).json()
+    own = guarded.send(admin, "POST", "/v1/tokens", {"name": "admin", "user": "admin", "scopes": ["admin"]}).json()
+    guarded.send(admin, "PATCH", "/v1/studies/s/access", {"shared_with": {"admin": "read", "work": "work"}})
+    guarded.token("work", "read")
+    for user, pseudonym in (("admin", "former-5"), ("work", "former-6")):
+        assert erase(Service(guarded.database), administrator(), user, pseudonym, wait_seconds=0) is not None
+    with guarded.client(guarded.token("root", "admin")) as root:
+        entries = root.get("/v1/audit?limit=1000").json()["items"]
+    details = {each["subject"]: each["detail"] for each in entries if each["user"] == "former-5"}
+    assert (details[made["id"]]["user"], details[made["id"]]["scopes"]) == ("fay", ["admin"])
+    mine = details[own["id"]]
+    assert (mine["user"], mine["name"], mine["scopes"]) == ("former-5", "former-5", ["admin"])
+    assert details["s"] == {"shared_with": {"former-5": "read", "former-6": "work"}}
+
+
+def test_an_interrupted_command_continues_with_the_pseudonym_that_it_named(guarded: Guarded) -> None:
+    guarded.send(guarded.token("gil", "work"), "POST", "/v1/studies", {**DEFINITION, "id": "gils"})
+    url = guarded.database.url.render_as_string(hide_password=False)
+    command = [*ADABKB, "data", "erase-user", "--database", url, "gil", "--yes"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert revoked(guarded.database, "gil")
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode != 0
+    pseudonym = errors.partition("--pseudonym ")[2].split()[0]
+    done = erase(Service(guarded.database), administrator(), "gil", pseudonym, wait_seconds=0)
+    assert done is not None
+    assert done.owned == ["gils"]
+    with guarded.database.reading() as connection:
+        assert names.studies_with(connection, "gil") == []

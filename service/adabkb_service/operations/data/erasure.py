@@ -7,6 +7,7 @@ this field alone (decision 134).
 from __future__ import annotations
 
 import secrets
+import time
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,7 +17,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from adabkb_service.access.caller import Caller
-from adabkb_service.errors import Contention, FieldError, Invalid, shown
+from adabkb_service.access.gate import GRANT_CACHE_SECONDS
+from adabkb_service.errors import FieldError, Invalid, shown
 from adabkb_service.operations.access import audit
 from adabkb_service.operations.access.sharing import NEW_OWNER
 from adabkb_service.operations.data import trash as deleted
@@ -29,8 +31,8 @@ ENTRIES_AT_ONCE = 500
 """The maximum number of audit entries that one transaction changes."""
 ERASED = "erased"
 """In place of the network address in the audit entries of the user."""
-OF_STUDIES = ("studies", "link")
-"""Fields of the details of a token in the audit log that name studies."""
+OF_USERS = ("user", "owner", "name")
+"""Fields of the details in the audit log that contain the name of a user or of a token."""
 OF_PERSON = ("login", "logout", "sessions ended")
 """Actions in the audit log whose subject is a user."""
 
@@ -43,7 +45,7 @@ class Erased:
     replaced: dict[str, int]
     """Kind of rows -> number of rows that named the user; only kinds with such rows."""
     owned: list[str]
-    """The studies that the user owned, which now belong to the pseudonym."""
+    """The studies of the pseudonym, which the user owned."""
     trash_until: datetime | None
     """When the last study that is in the trash now is deleted permanently. Until then, the content of a study in the
     trash may contain the name. None if the trash is empty."""
@@ -54,12 +56,22 @@ def new_pseudonym() -> str:
     return f"former-{secrets.token_hex(4)}"
 
 
-def erase(service: Service, caller: Caller, user: str, pseudonym: str) -> Erased | None:
+def erase(
+    service: Service, caller: Caller, user: str, pseudonym: str, *, wait_seconds: float = GRANT_CACHE_SECONDS + 1
+) -> Erased | None:
     """Replace the name of a user by a pseudonym in tokens, rights, the trash, the audit log, and the logs, trials,
     results and files of studies. Revoke the user's tokens, links and sessions, remove shares with the user, and delete
     the person that the identity provider named. Turn off the webhooks of the user's studies. Servers may keep running.
 
     After an interruption, call it again with the same pseudonym.
+
+    Args:
+        service: the service.
+        caller: who erases the name.
+        user: the name.
+        pseudonym: the name in its place.
+        wait_seconds: seconds between the last revocation of a token and the change of studies. For some seconds,
+            servers accept revoked tokens, so their requests may store the name.
 
     Returns:
         What was replaced; None if the name is nowhere in the database.
@@ -68,12 +80,18 @@ def erase(service: Service, caller: Caller, user: str, pseudonym: str) -> Erased
         Invalid: another user has the pseudonym.
     """
     with service.database.reading() as connection:
-        of_user = names.studies_with(connection, user)
         _check_unused(connection, user, pseudonym)
     write = partial(repeating(service.timeouts.contention), service.database.write)
-    owned, counts = write(partial(_erase_access, user=user, other=pseudonym, now=service.clock()))
-    for study_id in of_user:
-        counts += write(partial(_erase_in_study, study_id=study_id, user=user, other=pseudonym))
+    counts: Counter[str] = write(partial(_erase_access, user=user, other=pseudonym, now=service.clock()))
+    with service.database.reading() as connection:
+        revoked_at = names.last_revocation(connection, pseudonym)
+    if revoked_at is not None:
+        passed = (service.clock() - revoked_at).total_seconds()
+        time.sleep(max(0, min(wait_seconds, wait_seconds - passed)))
+        # The user may have created or deleted studies meanwhile.
+        counts += write(partial(_erase_access, user=user, other=pseudonym, now=service.clock()))
+    while in_studies := _erase_in_studies(service, user, pseudonym):
+        counts += in_studies
     after: int | None = 0
     while after is not None:
         changed, after = write(partial(_erase_in_audit, user=user, other=pseudonym, after=after))
@@ -84,6 +102,7 @@ def erase(service: Service, caller: Caller, user: str, pseudonym: str) -> Erased
     with service.database.writing() as connection:
         audit.note(connection, caller, service.clock(), "user erased", pseudonym, **found)
         latest = trash.page(connection, 0, 1)
+        owned = names.owned_studies(connection, pseudonym)
     until = latest[0].deleted_at + timedelta(days=deleted.DAYS) if latest else None
     return Erased(pseudonym, found, owned, until)
 
@@ -101,13 +120,11 @@ def _check_unused(connection: Connection, user: str, pseudonym: str) -> None:
         raise Invalid([FieldError("/pseudonym", detail, "user")])
 
 
-def _erase_access(connection: Connection, user: str, other: str, now: datetime) -> tuple[list[str], Counter[str]]:
-    """Erase a name from tokens, rights and the trash. Return the studies that the user owned, and the numbers of rows
-    by kind."""
-    owned = names.owned_studies(connection, user)
-    for study_id in owned:
+def _erase_access(connection: Connection, user: str, other: str, now: datetime) -> Counter[str]:
+    """Erase a name from tokens, rights and the trash. Return the numbers of rows by kind."""
+    for study_id in names.owned_studies(connection, user):
         webhooks.turn_off(connection, study_id, now, NEW_OWNER)
-    counts = Counter(
+    return Counter(
         {
             "tokens, links and sessions": names.replace_in_tokens(connection, user, other, now),
             "rights": names.replace_in_rights(connection, user, other),
@@ -115,17 +132,25 @@ def _erase_access(connection: Connection, user: str, other: str, now: datetime) 
             "people": names.forget_person(connection, user),
         }
     )
-    return owned, counts
+
+
+def _erase_in_studies(service: Service, user: str, other: str) -> Counter[str]:
+    """Erase a name from each study that contains it now. Return the numbers of rows by kind; nothing if no study
+    contains the name."""
+    with service.database.reading() as connection:
+        of_user = names.studies_with(connection, user)
+    counts: Counter[str] = Counter()
+    for study_id in of_user:
+        erase_in_study = partial(_erase_in_study, study_id=study_id, user=user, other=other)
+        counts += repeating(service.timeouts.contention)(service.database.write, erase_in_study)
+    return counts
 
 
 def _erase_in_study(connection: Connection, study_id: str, user: str, other: str) -> Counter[str]:
-    """Erase a name from a study. Return the numbers of rows by kind.
-
-    Raises:
-        Contention: a server changed the study at this moment.
-    """
-    study = studies.find(connection, study_id)
-    if study is None:  # deleted at this moment
+    """Erase a name from a study. Return the numbers of rows by kind."""
+    # Servers that change the study wait for the lock: otherwise, a busy study would change during each attempt.
+    study = studies.find(connection, study_id, to_change=True)
+    if study is None:  # deleted
         return Counter()
     before = names.logged_by(connection, study_id, user)
     after = {seq: {**payload, "user": other} for seq, payload in before.items()}
@@ -133,8 +158,8 @@ def _erase_in_study(connection: Connection, study_id: str, user: str, other: str
     more = sum(payload_bytes(after[seq]) - payload_bytes(payload) for seq, payload in before.items())
     counts = Counter({"events": len(after), **names.replace_in_study(connection, study_id, user, other)})
     # The new version makes servers read the study again.
-    if not studies.commit_if_unchanged(connection, study, log_bytes=study.log_bytes + more):
-        raise Contention(f"Study {study_id!r} changed meanwhile; try again.")
+    is_unchanged = studies.commit_if_unchanged(connection, study, log_bytes=study.log_bytes + more)
+    assert is_unchanged  # it is locked
     return counts
 
 
@@ -153,7 +178,11 @@ def _erase_in_audit(connection: Connection, user: str, other: str, after: int) -
 
 def _without(entry: dict[str, Any], user: str, other: str) -> dict[str, Any]:
     """Return the columns of an audit entry without the name of a user."""
-    detail = _renamed(entry["detail"], user, other)
+    detail: dict[str, Any] = {
+        field: other if field in OF_USERS and value == user else value for field, value in entry["detail"].items()
+    }
+    if shares := detail.get("shared_with"):
+        detail["shared_with"] = {other if name == user else name: right for name, right in shares.items()}
     if detail.get("user") == other and "name" in detail:  # an entry about a token
         detail["name"] = other
     is_by_user, is_about_user = entry["user"] == user, entry["action"] in OF_PERSON and entry["subject"] == user
@@ -166,15 +195,3 @@ def _without(entry: dict[str, Any], user: str, other: str) -> dict[str, Any]:
         "address": ERASED if is_by_user else entry["address"],
         "detail": detail,
     }
-
-
-def _renamed(value: Any, user: str, other: str) -> Any:
-    """Return a JSON value in which each text and key that is the name of a user is replaced."""
-    if isinstance(value, dict):
-        return {
-            other if name == user else name: each if name in OF_STUDIES else _renamed(each, user, other)
-            for name, each in value.items()
-        }
-    if isinstance(value, list):
-        return [_renamed(each, user, other) for each in value]
-    return other if value == user else value
