@@ -45,7 +45,8 @@ def erase_user(
         done = erasure.erase(service, administrator(), user, other)
     if done is None:
         fail(f"the name {user} is nowhere in this database; adabkb token list and adabkb session list show names")
-    show(asdict(done), "\n".join(_lines(user, done)), as_json=as_json)
+    until = done.trash_until and done.trash_until.isoformat()
+    show({**asdict(done), "trash_until": until}, "\n".join(_lines(user, done)), as_json=as_json)
 
 
 def _lines(user: str, done: Erased) -> list[str]:

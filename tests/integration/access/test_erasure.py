@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -73,7 +73,7 @@ def erased(guarded: Guarded) -> Erased:
     guarded.send(admin, "POST", "/v1/tokens", {"name": NAME, "user": "carl", "scopes": ["read"]})
     guarded.send(bob, "POST", "/v1/studies/hers/suggest")
     assert len(set(places_of(guarded.database, NAME))) > 12
-    done = erase(service, administrator(), NAME, "former-1", wait_seconds=0)
+    done = erase(service, administrator(), NAME, "former-1", sleep=without_waiting)
     assert done is not None
     assert guarded.send(bob, "POST", "/v1/studies/hers/observe", {"trial": 3, "value": 2.5}).status_code == 200
     return done
@@ -116,8 +116,8 @@ def test_name_of_another_user_is_no_pseudonym(guarded: Guarded) -> None:
     service = Service(guarded.database)
     for name in ("bob", "former-1"):
         with pytest.raises(Invalid, match="another user"):
-            erase(service, administrator(), "ann", name, wait_seconds=0)
-    assert erase(service, administrator(), NAME, "former-2", wait_seconds=0) is None
+            erase(service, administrator(), "ann", name, sleep=without_waiting)
+    assert erase(service, administrator(), NAME, "former-2", sleep=without_waiting) is None
 
 
 @pytest.mark.usefixtures("erased")
@@ -129,6 +129,14 @@ def test_command_asks_and_reports(guarded: Guarded) -> None:
     guarded.token("dora", "work", revoked_at=utc_now() - timedelta(hours=1))
     printed = adabkb(*command, "dora", "--pseudonym", "former-3", "--yes")
     assert "former-3 replaces dora in: 1 tokens, links and sessions." in printed
+    guarded.token("dan", "work", revoked_at=utc_now() - timedelta(hours=1))
+    answer = json.loads(adabkb(*command, "dan", "--pseudonym", "former-7", "--yes", "--json"))
+    assert answer["pseudonym"] == "former-7"
+    assert answer["trash_until"].startswith("20")  # zoe's study is in the trash
+
+
+def without_waiting(seconds: float) -> None:
+    """Instead of waiting until no server accepts a revoked token."""
 
 
 def revoked(database: Database, user: str) -> bool:
@@ -144,16 +152,18 @@ def revoked(database: Database, user: str) -> bool:
 def test_what_the_user_stores_with_a_cached_grant_is_erased(guarded: Guarded) -> None:
     """The server accepts the revoked token for some seconds."""
     token = guarded.token("eve", "work")
-    with guarded.client(token) as eve, ThreadPoolExecutor(1) as thread:
+    with guarded.client(token) as eve:
         eve.post("/v1/studies", json={**DEFINITION, "id": "early"})
         eve.post("/v1/studies/early/suggest", json={"count": 2})
         eve.post("/v1/studies/early/observe", json={"trial": 1, "value": 1.5})
-        done = thread.submit(erase, Service(guarded.database), administrator(), "eve", "former-4", wait_seconds=2)
-        assert revoked(guarded.database, "eve")
-        told = eve.post("/v1/studies/early/observe", json={"trial": 2, "value": 2.5})
-        made = eve.post("/v1/studies", json={**DEFINITION, "id": "late"})
-        assert (told.status_code, made.status_code) == (200, 201)
-        erased = done.result()
+
+        def store(seconds: float) -> None:
+            assert seconds > 0
+            told = eve.post("/v1/studies/early/observe", json={"trial": 2, "value": 2.5})
+            made = eve.post("/v1/studies", json={**DEFINITION, "id": "late"})
+            assert (told.status_code, made.status_code) == (200, 201)
+
+        erased = erase(Service(guarded.database), administrator(), "eve", "former-4", sleep=store)
     assert erased is not None
     assert erased.owned == ["early", "late"]
     assert list(places_of(guarded.database, "'eve'")) == []
@@ -173,7 +183,7 @@ def test_only_names_of_users_are_erased_from_the_audit_log(guarded: Guarded) -> 
     guarded.send(admin, "PATCH", "/v1/studies/s/access", {"shared_with": {"admin": "read", "work": "work"}})
     guarded.token("work", "read")
     for user, pseudonym in (("admin", "former-5"), ("work", "former-6")):
-        assert erase(Service(guarded.database), administrator(), user, pseudonym, wait_seconds=0) is not None
+        assert erase(Service(guarded.database), administrator(), user, pseudonym, sleep=without_waiting) is not None
     with guarded.client(guarded.token("root", "admin")) as root:
         entries = root.get("/v1/audit?limit=1000").json()["items"]
     details = {each["subject"]: each["detail"] for each in entries if each["user"] == "former-5"}
@@ -196,7 +206,7 @@ def test_an_interrupted_command_continues_with_the_pseudonym_that_it_named(guard
             process.kill()
     assert process.returncode != 0
     pseudonym = errors.partition("--pseudonym ")[2].split()[0]
-    done = erase(Service(guarded.database), administrator(), "gil", pseudonym, wait_seconds=0)
+    done = erase(Service(guarded.database), administrator(), "gil", pseudonym, sleep=without_waiting)
     assert done is not None
     assert done.owned == ["gils"]
     with guarded.database.reading() as connection:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -29,6 +30,8 @@ from adabkb_service.study.contention import repeating
 
 ENTRIES_AT_ONCE = 500
 """The maximum number of audit entries that one transaction changes."""
+WAIT_SECONDS = GRANT_CACHE_SECONDS + 1
+"""Seconds after the last revocation of a token until no server accepts it."""
 ERASED = "erased"
 """In place of the network address in the audit entries of the user."""
 OF_USERS = ("user", "owner", "name")
@@ -57,7 +60,7 @@ def new_pseudonym() -> str:
 
 
 def erase(
-    service: Service, caller: Caller, user: str, pseudonym: str, *, wait_seconds: float = GRANT_CACHE_SECONDS + 1
+    service: Service, caller: Caller, user: str, pseudonym: str, *, sleep: Callable[[float], None] = time.sleep
 ) -> Erased | None:
     """Replace the name of a user by a pseudonym in tokens, rights, the trash, the audit log, and the logs, trials,
     results and files of studies. Revoke the user's tokens, links and sessions, remove shares with the user, and delete
@@ -70,8 +73,8 @@ def erase(
         caller: who erases the name.
         user: the name.
         pseudonym: the name in its place.
-        wait_seconds: seconds between the last revocation of a token and the change of studies. For some seconds,
-            servers accept revoked tokens, so their requests may store the name.
+        sleep: waits a number of seconds between the last revocation of a token and the change of studies. For some
+            seconds, servers accept revoked tokens, so their requests may store the name.
 
     Returns:
         What was replaced; None if the name is nowhere in the database.
@@ -87,7 +90,7 @@ def erase(
         revoked_at = names.last_revocation(connection, pseudonym)
     if revoked_at is not None:
         passed = (service.clock() - revoked_at).total_seconds()
-        time.sleep(max(0, min(wait_seconds, wait_seconds - passed)))
+        sleep(max(0.0, min(WAIT_SECONDS, WAIT_SECONDS - passed)))
         # The user may have created or deleted studies meanwhile.
         counts += write(partial(_erase_access, user=user, other=pseudonym, now=service.clock()))
     while in_studies := _erase_in_studies(service, user, pseudonym):
