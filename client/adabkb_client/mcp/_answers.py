@@ -165,7 +165,6 @@ class SuggestAnswer(TypedDict):
     reason: NotRequired[str]
     what_to_do: NotRequired[str]
     replayed: NotRequired[bool]
-    retry_after_seconds: NotRequired[float]
 
 
 class ChangeAnswer(TypedDict):
@@ -436,8 +435,7 @@ def trial(found: Trial, me: Session, measured: Observation | None = None) -> Tri
 def no_trial(answer: Suggestions, what_to_do: str) -> SuggestAnswer:
     """Return why there is no trial."""
     found: SuggestAnswer = {"trials": [], "what_to_do": what_to_do}
-    # With a reason, the time depends on people and on results, and a call every second would be of no use.
-    return {**found, **some(reason=answer.reason, retry_after_seconds=None if answer.reason else answer.retry_after)}
+    return {**found, **some(reason=answer.reason)}
 
 
 def change(answer: Answer, me: Session) -> ChangeAnswer:

@@ -24,4 +24,6 @@ def _argument(parameter: Mapping[str, Any]) -> dict[str, Any]:
     }
     if parameter["kind"] == "int" and given.get("step") == 1:
         del given["step"]
+    if parameter["kind"] == "fixed":
+        given.setdefault("value", None)  # None is a valid value
     return {**given, "log": True} if parameter.get("scale") == "log" else given

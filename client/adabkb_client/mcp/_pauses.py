@@ -13,9 +13,13 @@ OWN = "You paused the study. resume() continues it."
 
 def who_paused(study: str, me: Session) -> Steps[str]:
     """Return who paused a study and when, and what to do, from the study's log."""
-    events = yield from StudyCalls(study).events().all()
-    pauses = [each for each in events if each.kind == "paused"]
-    return in_words(pauses[-1] if pauses else None, study, me)
+    pause: Event | None = None
+    cursor: str | None = None
+    while True:
+        events, cursor = yield from StudyCalls(study).events().page_after(cursor)
+        pause = next((each for each in reversed(events) if each.kind == "paused"), pause)
+        if cursor is None:
+            return in_words(pause, study, me)
 
 
 def in_words(pause: Event | None, study: str, me: Session) -> str:

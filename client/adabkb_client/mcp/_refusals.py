@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import httpx
 from pydantic import ValidationError
 
 from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, Unavailable, UnexpectedAnswer, steps_of
@@ -32,6 +31,7 @@ REMEDIES = {
     "trial_finished": "Nothing is left to do for this trial. suggest() issues another one.",
     "lease_lost": "Stop working on this trial. suggest() issues another one.",
     "idempotency_key_reused": "trials(state='active') shows what an earlier call of suggest issued.",
+    "quota_exceeded": "Results of issued trials are still accepted. Ask your user for a larger quota.",
     "study_complete": "recommendation() has its result. add_result() stores a result at a point of your own.",
 }
 """Remedies by error code of the server."""
@@ -72,6 +72,7 @@ AGAIN = (
     "Call again later: with the same key as before, a change takes effect once. Without a key, look first whether it "
     "took effect."
 )
+LATER = "Call again later."
 REWORDED: Sequence[tuple[str, str]] = (
     (
         r"change it with study\.update\(.*\) or create_study\(\.\.\., update=True\), or leave these arguments out",
@@ -98,18 +99,18 @@ def no_trial(reason: str | None) -> str:
     return NO_TRIAL.get(reason or "", "No trial is available now. Ask again later.")
 
 
-def refused(error: Exception, arguments: Mapping[str, Any]) -> str:
+def refused(error: Exception, arguments: Mapping[str, Any], *, changes: bool) -> str:
     """Return the error text for the agent.
 
     Args:
         error: the error of the client, or of an argument that it cannot send.
         arguments: the arguments of the tool.
+        changes: whether the tool changes anything on the server.
     """
     if isinstance(error, APIError):
         return _by_server(error, arguments)
     if isinstance(error, ConnectionFailed):
-        is_refused = isinstance(error.__cause__, httpx.ConnectError)
-        return " ".join([_first_line(error), *([] if is_refused else ["The outcome of this call is unknown."]), AGAIN])
+        return f"{_first_line(error)} {f'The outcome of this call is unknown. {AGAIN}' if changes else LATER}"
     if isinstance(error, UnexpectedAnswer):
         return f"{_first_line(error)} Ask the user to check the address that adabkb mcp was started with."
     return " ".join(str(error).splitlines()) if isinstance(error, AdaBKBError) else str(error)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from adabkb_client._analysis import Assessment, FrontPoint
@@ -30,10 +31,8 @@ def report(study: str) -> Steps[str]:
     recommendation = yield from calls.recommendation()
     compromises = (yield from calls.front()).observed if info.objectives else ()
     assessment = yield from calls.assessment()
-    results = yield from calls.observations().all()
-    first = {each.trial: each for each in reversed(results)}
-    own = [each for each in results if each.trial is None]
     trials = yield from _last_trials(study, info.counts.trials, LAST)
+    first, own, own_count = yield from _shown_results(calls, {each.number for each in trials})
     failures, _ = yield from calls.trials("failed").page_after(None, MAX_FAILURES)
     parts = [
         f"# Study {code(info.id)}",
@@ -51,8 +50,8 @@ def report(study: str) -> Steps[str]:
     ]
     if own:
         parts += [
-            f"## Results without a trial (the last {min(len(own), LAST)} of {len(own)})",
-            _table(["result", "parameters", "result"], map(_own, own[: -LAST - 1 : -1])),
+            f"## Results without a trial (the last {len(own)} of {own_count})",
+            _table(["result", "parameters", "result"], map(_own, reversed(own))),
         ]
     if failures:
         parts += [
@@ -82,6 +81,34 @@ def _last_trials(study: str, trials: int, count: int) -> Steps[list[Trial]]:
         document = yield from read_trial(study, number)
         found.append(decode(Trial, document, study=study))
     return found
+
+
+def _shown_results(
+    calls: StudyCalls, trials: Set[int]
+) -> Steps[tuple[dict[int, Observation], deque[Observation], int]]:
+    """Read all results, page by page, and keep those that a report shows.
+
+    Args:
+        calls: the calls of the study.
+        trials: the numbers of the trials that the report shows.
+
+    Returns:
+        trial -> its first result; the last ``LAST`` results without a trial in order; the number of all of those.
+    """
+    first: dict[int, Observation] = {}
+    own: deque[Observation] = deque(maxlen=LAST)
+    own_count = 0
+    cursor: str | None = None
+    while True:
+        page, cursor = yield from calls.observations().page_after(cursor)
+        for each in page:
+            if each.trial is None:
+                own.append(each)
+                own_count += 1
+            elif each.trial in trials:
+                first.setdefault(each.trial, each)
+        if cursor is None:
+            return first, own, own_count
 
 
 def _state(info: StudyInfo) -> str:

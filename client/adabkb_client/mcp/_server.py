@@ -66,7 +66,8 @@ class StudyTool(Tool):
         try:
             result = await self.fn_metadata.call_fn(self.fn, self.is_async, given, more)
         except (AdaBKBError, TypeError, ValueError) as error:
-            raise ToolError(refused(error, given)) from None
+            changes = self.annotations is None or not self.annotations.read_only_hint
+            raise ToolError(refused(error, given, changes=changes)) from None
         if not convert_result:
             return result
         answer = self.fn_metadata.convert_result(result)
@@ -136,7 +137,7 @@ def add_resources(server: MCPServer, transport: AsyncTransport, tools: Reading) 
         try:
             return json.dumps(await tools.studies(limit=MOST), ensure_ascii=False)
         except AdaBKBError as error:
-            raise ResourceError(refused(error, {})) from None
+            raise ResourceError(refused(error, {}, changes=False)) from None
 
     @server.resource("adabkb://studies/{study}/report", name="report", mime_type="text/markdown")
     async def study_report(study: str) -> str:
@@ -145,7 +146,7 @@ def add_resources(server: MCPServer, transport: AsyncTransport, tools: Reading) 
             return await transport.perform(report(study))
         except (AdaBKBError, ValueError) as error:
             kind = ResourceNotFoundError if isinstance(error, NotFound) else ResourceError
-            raise kind(refused(error, {"study": study})) from None
+            raise kind(refused(error, {"study": study}, changes=False)) from None
 
 
 DATA = (

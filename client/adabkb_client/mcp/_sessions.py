@@ -63,10 +63,12 @@ class Session:
         """Return whether this worker has or had the trial last."""
         return trial.worker == self.worker
 
-    def remember(self, trials: Iterable[Trial]) -> None:
-        """Remember the attempts of trials that were issued to this session."""
+    def remember(self, trials: Iterable[Trial], *, is_replayed: bool) -> None:
+        """Remember the attempts of trials that were issued to this session. A replayed answer may be older than what is
+        remembered, so it adds only trials that are not."""
         for trial in trials:
-            self._note(trial.study, trial.number, trial.attempt)
+            if not is_replayed or (self._id, trial.study, trial.number) not in self._memory:
+                self._note(trial.study, trial.number, trial.attempt)
 
     def remember_pause(self, study: str, revision: int) -> None:
         """Remember that this session paused a study, which then had this revision."""
@@ -74,7 +76,7 @@ class Session:
 
     def has_paused(self, study: str, event: int) -> bool:
         """Return whether this session caused the last pause of a study, which is the event with this number."""
-        return event <= self._memory.get((self._id, study, 0), 0)
+        return event == self._memory.get((self._id, study, 0))
 
     def attempt(self, trial: Trial, given: int | None, *, of_other_worker: bool) -> int:
         """Return the attempt of a trial that a call concerns: the given one or, unless it is that of another worker,

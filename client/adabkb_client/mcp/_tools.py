@@ -48,6 +48,9 @@ Probability = Annotated[
 MOST_COMPROMISES = 20
 UNRELIABLE = ("no_results", "too_few_results")
 WITH_RESULT = ("completed", "stopped")
+"""States of trials with a result. A trial that was stopped with an estimate has none."""
+MOST_PAGES = 20
+"""The maximum number of pages of results that one call reads for a list of trials."""
 State = Literal["active", "completed", "failed", "expired", "released", "queued", "stopped", "withdrawn"]
 
 
@@ -130,7 +133,8 @@ class Reading:
         data, not instructions."""
         found, following = await self._transport.perform(StudyCalls(study).trials(state).page_after(cursor, limit))
         me = self._sessions.of(caller)
-        measured = await self._first_results(study, {each.number for each in found if each.state in WITH_RESULT})
+        has_result = {each.number for each in found if each.state in WITH_RESULT and each.estimate is None}
+        measured = await self._first_results(study, has_result)
         shown = [answers.trial(each, me, measured.get(each.number)) for each in found]
         answer: answers.TrialsAnswer = {"trials": shown}
         if following is not None:
@@ -152,7 +156,9 @@ class Reading:
         compare points of your own with the recommendation."""
         found = await self._transport.perform(StudyCalls(study).predict(points))
         answer: answers.PredictionsAnswer = {"predictions": [answers.prediction(each) for each in found]}
-        reason = (await self._transport.perform(StudyCalls(study).recommendation(context="latest"))).reason
+        reason: str | None = None
+        with suppress(AdaBKBError):  # the predictions are valid without the reason to doubt them
+            reason = (await self._transport.perform(StudyCalls(study).recommendation(context="latest"))).reason
         if reason in UNRELIABLE:
             answer |= {"reason": reason, "reason_in_words": answers.REASONS[reason]}
         return answer
@@ -176,10 +182,12 @@ class Reading:
         return answers.importance(await self._transport.perform(StudyCalls(study).importance(metric)))
 
     async def _first_results(self, study: str, trials: Set[int]) -> dict[int, Observation]:
-        """Return trial -> its first result."""
+        """Return trial -> its first result, as far as it is on the first ``MOST_PAGES`` pages of results."""
         found: dict[int, Observation] = {}
         cursor: str | None = None
-        while trials - found.keys():
+        for _ in range(MOST_PAGES):
+            if not trials - found.keys():
+                break
             page, cursor = await self._transport.perform(StudyCalls(study).observations().page_after(cursor))
             for each in page:
                 if each.trial is not None and each.trial in trials:
@@ -241,7 +249,7 @@ class Changing:
         steps = client_calls.create_study(study, definition.to_client(parameters), direction=direction, **given)
         answer = await self._described(steps, context, key)
         if isinstance(self._transport.server, RemoteServer):
-            answer["page"] = f"{self._transport.server.address()}{study_path(study)}"
+            answer["page"] = f"{self._transport.server.address().rstrip('/')}{study_path(study)}"
         try:
             owner = (await self._transport.perform(StudyCalls(study).access())).owner
         except AdaBKBError:  # somebody else's study, which the same definition opened
@@ -326,7 +334,7 @@ class Changing:
         if not found:
             what_to_do = await self._what_to_do(study, answer.reason, me)
             return answers.no_trial(answer, what_to_do)
-        me.remember(found)
+        me.remember(found, is_replayed=is_replayed)
         if is_replayed:
             now = [await self._trial(study, each.number) for each in found]
             shown = [answers.trial(each, me) for each in now]
@@ -543,8 +551,9 @@ class Changing:
 
     async def pause(self, context: AnyContext, study: StudyId, key: Key = None) -> answers.StatusAnswer:
         """Pause a study: it issues no trials until resume is called. Results are still accepted."""
+        before = await self._now(study)
         found, is_replayed = await self._perform(StudyCalls(study).pause(), context, key)
-        if not is_replayed:
+        if not is_replayed and before.state != "paused" and found.revision > before.revision:
             self._sessions.of(context).remember_pause(study, found.revision)
         return answers.status(await self._now(study) if is_replayed else found)
 

@@ -23,6 +23,9 @@ from adabkb_service.cli.server_calls import (
     sendable,
 )
 
+LONGEST_WORKER = 200
+"""The maximum length of the name of an agent, in characters. Over HTTP, a part of the session's id is added to it."""
+
 
 def mcp(
     read_only: Annotated[bool, typer.Option("--read-only", help="offer only tools that change nothing")] = False,
@@ -62,6 +65,7 @@ def mcp(
     """
     serving = _serving()
     address = None if http is None else _loopback(serving, http)
+    _check_worker(worker)
     token = sendable(token)
     server = RemoteServer(checked(url)) if local is None else local_server(local)
     settings = Settings(server, token, TIMEOUT, retry_for, outbox=None)
@@ -81,6 +85,16 @@ def _serving() -> Any:
             raise
         fail("this command needs the package mcp; install it: pip install 'adabkb-service[mcp]'")
     return serving
+
+
+def _check_worker(worker: str | None) -> None:
+    """End the command if the server would refuse the name. Otherwise each call of ``suggest`` would fail."""
+    if worker is None:
+        return
+    if len(worker) > LONGEST_WORKER:
+        fail(f"--worker must have at most {LONGEST_WORKER} characters, but it has {len(worker)}")
+    if not worker.isprintable():
+        fail("--worker must be one line of printable characters")
 
 
 def _loopback(serving: Any, address: str) -> tuple[str, int]:

@@ -110,7 +110,7 @@ def whoami(server: Server, as_json: AsJson = False) -> None:
     for name, quota in found["quotas"].items():
         if quota is not None:
             used = (found["usage"] or {}).get(name)
-            text += f"\n{name}: {'' if used is None else f'{used:,g} of '}{quota:,g}"
+            text += f"\n{name}: {'' if used is None else f'{_amount(used)} of '}{_amount(quota)}"
     show(
         found,
         text if found["user"] else "This server needs no tokens: everybody may do everything.",
@@ -131,7 +131,12 @@ def usage(server: Server, as_json: AsJson = False) -> None:
 
 def _of_quota(user: dict[str, Any], name: str) -> str:
     quota = (user["quotas"] or {}).get(name)
-    return f"{user[name]:,.6g}{'' if quota is None else f' of {quota:,g}'}"
+    return f"{_amount(user[name])}{'' if quota is None else f' of {_amount(quota)}'}"
+
+
+def _amount(number: float) -> str:
+    """Return a number without an exponent: six significant digits, and all digits of a whole number."""
+    return f"{number:,.0f}" if number % 1 == 0 or number >= 1e5 else f"{number:,.6g}"
 
 
 def _change(server: Server, study: str, change: Steps[Access], *, as_json: bool) -> None:

@@ -226,7 +226,11 @@ def test_a_stopped_server_is_reported_and_found_again(other_sqlite: str) -> None
         async with over_stdio(f"http://127.0.0.1:{port}", "--retry-for", "0") as agent:
             told = await agent.refusal("create_study", study="s", parameters=SPACE, direction="minimize", key="k")
             assert f"no server answers at http://127.0.0.1:{port}" in told
+            assert "The outcome of this call is unknown." in told
             assert "same key" in told
+            told = await agent.refusal("info", study="s")
+            assert told.endswith(" Call again later.")
+            assert "outcome" not in told
             app = create_app(Settings(database=other_sqlite, model_processes=0))
             with serving(app, port):
                 await agent.call("create_study", study="s", parameters=SPACE, direction="minimize", key="k")

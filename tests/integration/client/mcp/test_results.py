@@ -9,7 +9,8 @@ from typing import Any
 from mcp_types import TextContent
 
 from adabkb_client import Client
-from tests.integration.client.mcp.agents import SPACE, in_process
+from tests.integration.client.faults import Proxy, proxy
+from tests.integration.client.mcp.agents import SPACE, in_process, over_stdio
 
 ONE = {"x": {"kind": "float", "low": 0, "high": 1}}
 
@@ -130,7 +131,7 @@ def test_answers_are_short(server: str) -> None:
             await agent.call("create_study", study="s", parameters=SPACE, direction="minimize", budget=1)
             await agent.call("suggest", study="s")
             nothing = await agent.call("suggest", study="s")
-            assert (nothing["reason"], "retry_after_seconds" in nothing) == ("budget", False)
+            assert nothing["reason"] == "budget"
             for n in range(8):
                 await agent.call("add_result", study="s", parameters={"x": n / 7, "n": n + 1}, value=n / 7)
             answer = await agent.client.call_tool("studies", {})
@@ -144,3 +145,25 @@ def test_answers_are_short(server: str) -> None:
             assert found == {name: float(f"{number:.6g}") for name, number in found.items()}
 
     asyncio.run(session())
+
+
+def test_predictions_do_not_depend_on_the_recommendation(server: str) -> None:
+    """The tool also asks for the recommendation, to say whether the predictions can be relied upon. Here the server
+    is then busy."""
+
+    async def session(way: Proxy) -> None:
+        async with over_stdio(way.url, "--retry-for", "0") as agent:
+            await agent.call("create_study", study="s", parameters=SPACE, direction="minimize")
+            await agent.call("add_result", study="s", parameters={"x": 0.5, "n": 3}, value=1.0)
+            way.sent.clear()
+            way.faults.extend([None, "busy"])
+            answer = await agent.call("predict", study="s", points=[{"x": 0.3, "n": 2}])
+            assert len(answer["predictions"]) == 1
+            assert [path.partition("?")[0].rpartition("/")[2] for _, path, _ in way.sent] == [
+                "predict",
+                "recommendation",
+            ]
+            assert "reason" in await agent.call("predict", study="s", points=[{"x": 0.3, "n": 2}])
+
+    with proxy(server) as way:
+        asyncio.run(session(way))

@@ -154,6 +154,17 @@ def test_http_listens_on_loopback_only(address: str, told: str) -> None:
     assert told in said
 
 
+@pytest.mark.parametrize(
+    ("worker", "told"),
+    [
+        ("robot\n1", "error: --worker must be one line of printable"),
+        (201 * "r", "error: --worker must have at most 200"),
+    ],
+)
+def test_a_worker_that_the_server_refuses_is_reported_at_once(worker: str, told: str) -> None:
+    assert adabkb("mcp", "--worker", worker, code=1).startswith(told)
+
+
 def test_an_occupied_port_is_reported(server: str) -> None:
     taken = server.removeprefix("http://")
     told = adabkb("mcp", "--http", taken, code=1)

@@ -211,6 +211,7 @@ def test_a_definition_may_have_every_kind_of_parameter_and_several_objectives(se
         "solvent": {"kind": "categorical", "choices": ["w", "e"], "descriptors": {"polarity": [1.0, 0.6]}},
         "stirred": {"kind": "bool", "when": {"solvent": ["w"]}},
         "mass": {"kind": "fixed", "value": 2.5},
+        "additive": {"kind": "fixed", "value": None},
     }
     objectives = [{"metric": "yield", "direction": "maximize"}, {"metric": "waste", "direction": "minimize"}]
 

@@ -192,6 +192,43 @@ def test_an_agent_asks_its_user_before_it_ends_the_pause_of_another(other_sqlite
         asyncio.run(session(url))
 
 
+def test_a_pause_of_a_paused_study_is_not_the_agents_own(other_sqlite: str) -> None:
+    """Otherwise the agent would resume a study that a person has paused."""
+    with closing(Database(other_sqlite)) as database:
+        token = give_token(database, "ann", "work")
+
+    async def session(url: str) -> None:
+        async with in_process(url, token) as agent:
+            await agent.call("create_study", study="s", parameters=SPACE, direction="minimize")
+            with Client(url, token) as client:
+                client.study("s").pause()
+            assert (await agent.call("pause", study="s"))["state"] == "paused"
+            for text in (
+                (await agent.call("suggest", study="s"))["what_to_do"],
+                (await agent.call("info", study="s"))["pause"],
+            ):
+                assert text.endswith("Ask your user before you call resume().")
+
+    with server_on(other_sqlite) as url:
+        asyncio.run(session(url))
+
+
+def test_a_replay_does_not_replace_a_later_attempt(server: str) -> None:
+    """After it, calls without an attempt still concern the attempt that the session was given last."""
+
+    async def session() -> None:
+        async with in_process(server) as agent:
+            await agent.call("create_study", study="s", parameters=SPACE, direction="minimize", seed=1)
+            await agent.call("suggest", study="s", lease_seconds=EXPIRED_SECONDS, key="first")
+            await asyncio.sleep(2 * EXPIRED_SECONDS)
+            [again] = (await agent.call("suggest", study="s", key="second"))["trials"]
+            [replayed] = (await agent.call("suggest", study="s", lease_seconds=EXPIRED_SECONDS, key="first"))["trials"]
+            assert [(each["trial"], each["attempt"], each["yours"]) for each in (again, replayed)] == [(1, 2, True)] * 2
+            assert (await agent.call("fail", study="s", trial=1))["trial"]["state"] == "failed"
+
+    asyncio.run(session())
+
+
 def test_a_call_takes_only_what_can_be_evaluated_now(server: str) -> None:
     async def session() -> None:
         async with in_process(server) as agent:
@@ -215,10 +252,11 @@ def test_a_new_study_has_an_owner_and_a_page(other_sqlite: str) -> None:
     async def session(url: str) -> None:
         async with in_process(url, token) as agent:
             made = await agent.call("create_study", study="s", parameters=SPACE, direction="minimize")
-            assert (made["owner"], made["page"]) == ("ann", f"{url}/studies/s")
+            assert (made["owner"], made["page"]) == ("ann", f"{url.rstrip('/')}/studies/s")
 
     with server_on(other_sqlite) as url:
         asyncio.run(session(url))
+        asyncio.run(session(f"{url}/"))
 
 
 def test_a_released_trial_has_its_reason_and_is_not_given_back_at_once(server: str) -> None:
