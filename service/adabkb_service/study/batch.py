@@ -234,9 +234,8 @@ class Batch:
         outcome = self._performed(request, points)
         added = draft.log[events:]
         self._charge(request, added, draft.study.log_bytes - size)
-        may_be_stored = (
-            draft.changes == changes or not outcome.is_stored
-        )  # a request may end the study and get no trial
+        # A request may end the study although it gets no trial; then its answer is not stored.
+        may_be_stored = draft.changes == changes or not outcome.is_stored
         if may_be_stored and (known := self._stored_answer(request)):
             return known
         if request.key is not None and outcome.is_stored:  # the database refuses a second answer for the key
