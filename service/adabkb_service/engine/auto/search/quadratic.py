@@ -67,7 +67,8 @@ def proposal(state: State, out: Issued) -> Array | None:
     left, or if the point is known (``is_known``) or nearest to a failed one.
 
     The model covers the axes of its form (``State.model_axes``). Along all others, except shares that mixtures
-    determine, its point agrees with the best point. It is fitted to the results that agree with the best point along the discrete axes.
+    determine, its point agrees with the best point. It is fitted to the results that agree with the best point along
+    the discrete axes.
     """
     domain, record = state.problem.domain, state.record
     axes = state.model_axes  # their number does not depend on which share of a mixture is omitted
