@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -26,12 +27,14 @@ from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
 from adabkb_service.contract.transfer import Snapshot
 from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.errors import (
+    Busy,
     Contention,
     FieldError,
     Forbidden,
     IdTaken,
     Invalid,
     StudyExists,
+    Unavailable,
     json_pointer,
     shortened,
     shown,
@@ -260,14 +263,25 @@ def get(study_id: str) -> Request[answers.Study]:
 
 
 def displayed(service: Service, study_id: str) -> answers.Study:
-    """Return a study for a page, which any server shows. On the study's follower, this is ``get``. Other servers return
-    the study as stored, since they must not compute its model, too. The follower stores its statistics within a second.
+    """Return a study for a page, which any server shows. On the study's follower, this is ``get``, or the study as
+    stored if its queue does not move. Other servers return the study as stored, since they must not compute its model,
+    too. The follower stores its statistics within a second.
 
     Raises:
         StudyNotFound: the study does not exist.
     """
     if service.follows(study_id):
-        return service.do(get(study_id)).view
+        with suppress(Busy, Unavailable):
+            return service.do(get(study_id), service.timeouts.read).view
+    return stored(service, study_id)
+
+
+def stored(service: Service, study_id: str) -> answers.Study:
+    """Return a study as stored. The model's state may lack the results of the last second.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+    """
     with service.database.reading() as connection:
         return lifecycle.full_view(studies.get(connection, study_id))
 
