@@ -24,7 +24,7 @@ from adabkb_service.contract.history import Event
 from adabkb_service.contract.metrics import missing
 from adabkb_service.contract.model import Change, ModelRecommendation
 from adabkb_service.contract.quantities import OBJECTIVE, beyond, within_reach
-from adabkb_service.contract.stop import Stop
+from adabkb_service.contract.settings import IN_COLUMNS, SETTINGS
 from adabkb_service.contract.stored import StoredDefinition, definition_of, is_edited
 from adabkb_service.contract.tables import in_brief
 from adabkb_service.engine.space import Space
@@ -188,41 +188,18 @@ def _no_gap(row: StudyRow) -> NoGap | None:
 
 def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) -> Study:
     """Return the full view of a study, from its row and its summary."""
+    settings = {name: getattr(row if name in IN_COLUMNS else definition, name) for name in SETTINGS}
+    if definition.cost_budget is not None:
+        settings["budget"] = definition.budget
+    settings["metrics"] = [metric.name for metric in definition.metrics_with_bounds if not metric.goal]
     return Study(
         **dict(summary),
-        title=row.title,
-        description=row.description,
-        objectives=definition.objectives,
+        **settings | {"seed": row.seed},
         direction=definition.direction,
         parameters=definition.parameters,
         space_version=definition.space_version if is_edited(row.definition) else None,
         defaults=definition.defaults,
-        algorithm=definition.algorithm,
-        constraints=definition.constraints,
-        mixtures=definition.mixtures,
-        budget=row.budget if definition.cost_budget is None else definition.budget,
-        cost=definition.cost,
-        per_cost=definition.per_cost,
-        robust=definition.robust,
         cost_spent=None if definition.cost is None else row.cost_spent,
-        seed=row.seed,
-        noise_std=definition.noise_std,
-        tolerance=row.tolerance,
-        lease_seconds=row.lease_seconds,
-        max_attempts=row.max_attempts,
-        max_runtime_seconds=row.max_runtime_seconds,
-        failure_limit=row.failure_limit,
-        pending_limit=row.pending_limit,
-        stop=None if row.stop is None else Stop(**row.stop),
-        early_stopping=definition.early_stopping,
-        tags=row.tags,
-        metrics=[metric.name for metric in definition.metrics_with_bounds if not metric.goal],
-        outcome_constraints=definition.outcome_constraints,
-        prior=definition.prior,
-        baseline=definition.baseline,
-        transfer_from=definition.transfer_from,
-        quantities=definition.quantities,
-        plates=definition.plates,
         model=model_summary(row),
         created_at=row.created_at,
         updated_at=row.updated_at,

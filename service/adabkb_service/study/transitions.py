@@ -14,8 +14,8 @@ from typing import Any, Literal, Protocol, TypedDict, cast, get_args
 
 from adabkb_service.contract.attributes import merged
 from adabkb_service.contract.cost import cost_of
+from adabkb_service.contract.settings import IN_COLUMNS
 from adabkb_service.contract.stored import StoredDefinition, definition_of, edited, first_stored, with_display_changes
-from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.engine.early_stopping import extended
 from adabkb_service.storage import event_payloads as payloads
 from adabkb_service.storage.columns import BestResult, LastPlate, ModelStats
@@ -73,7 +73,7 @@ def begin(study_id: str, event: EventOf[EventKind, payloads.Created]) -> StudyRo
     definition, seed = first_stored(event.payload["definition"]), event.payload["seed"]
     parsed = definition_of(definition)
     values = parsed.model_dump(mode="json")
-    limits = {name: values[name] for name in CHANGEABLE}
+    limits = {name: values[name] for name in IN_COLUMNS}
     if parsed.cost_budget is not None:  # a cost, not a number of trials
         limits["budget"] = None
     row = StudyRow.new(study_id, definition, seed, event.created_at, **limits)
@@ -409,7 +409,7 @@ def _corrected(rows: Rows, event: EventOf[EventKind, payloads.Changed]) -> Colum
 
 
 def _updated(rows: Rows, changes: dict[str, Any]) -> Columns:
-    columns = cast("Columns", {name: value for name, value in changes.items() if name in CHANGEABLE})
+    columns = cast("Columns", {name: value for name, value in changes.items() if name in IN_COLUMNS})
     if len(columns) == len(changes):
         return columns
     return {**columns, "definition": with_display_changes(rows.study.definition, changes)}
