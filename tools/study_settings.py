@@ -305,7 +305,10 @@ def _change(each: Declared) -> str:
     return _described(each.type.agents, f"{change}; an empty {empty} removes all" if is_removed else str(change))
 
 
-FILES = {CLIENT / "_study_settings.py": for_programs, CLIENT / "mcp" / "_study_settings.py": for_agents}
+FILES = {
+    CLIENT / "_study_settings.py": for_programs,
+    CLIENT / "mcp" / "_study_settings.py": for_agents,
+}
 """The files that this tool writes."""
 
 

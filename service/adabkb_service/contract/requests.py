@@ -257,7 +257,26 @@ def _some_state(state: object) -> object:
     return state
 
 
-class TrialValueBody(Body):
+class _OfTrial(Body):
+    """What each outcome of a trial may have."""
+
+    trial: Count
+    attempt: Annotated[Attempt | None, Field(description="by default the current attempt")] = None
+    seconds: Seconds = None
+
+
+class _Numbers(Body):
+    """The numbers of a result."""
+
+    metrics: MetricValues = None
+    value: Value = None
+    std_error: NotNegative | None = None
+    std_errors: MetricErrors = None
+    cost: Costs = None
+    partial: Partial = False
+
+
+class TrialValueBody(_Numbers, _OfTrial):
     """The result of a trial."""
 
     refused: ClassVar[Mapping[str, str]] = {
@@ -265,14 +284,6 @@ class TrialValueBody(Body):
         "attributes": "is for results without a trial; set attributes of the trial",
     }
 
-    trial: Count
-    metrics: MetricValues = None
-    value: Value = None
-    std_error: NotNegative | None = None
-    std_errors: MetricErrors = None
-    cost: Costs = None
-    partial: Partial = False
-    attempt: Annotated[Attempt | None, Field(description="by default the current attempt")] = None
     parameters: Annotated[
         Point | None,
         Field(
@@ -280,32 +291,22 @@ class TrialValueBody(Body):
             f"are measured with the result are required; these alone suffice if nothing else differs; {MEASURED}"
         ),
     ] = None
-    seconds: Seconds = None
     state: Annotated[Literal["completed"], BeforeValidator(_some_state)] = "completed"
 
 
-class TrialFailureBody(Body):
+class TrialFailureBody(_OfTrial):
     """A failed trial."""
 
     refused: ClassVar[Mapping[str, str]] = NO_RESULT
 
-    trial: Count
     state: Literal["failed"]
-    attempt: Attempt | None = None
     reason: Text | None = None
-    seconds: Seconds = None
 
 
-class PointValueBody(Body):
+class PointValueBody(_Numbers):
     """A result at a user-supplied point."""
 
     parameters: Annotated[Point, Field(description=MEASURED)]
-    metrics: MetricValues = None
-    value: Value = None
-    std_error: NotNegative | None = None
-    std_errors: MetricErrors = None
-    cost: Costs = None
-    partial: Partial = False
     plate: Annotated[
         Annotated[int, Field(ge=1, le=MAX_NUMBER), Whole] | None,
         Field(

@@ -18,7 +18,7 @@ from adabkb_service.contract.answers import (
     Trial,
 )
 from adabkb_service.contract.context import context_of, measured_of
-from adabkb_service.contract.curves import CurvePoint, CurveSummary, Estimate
+from adabkb_service.contract.curves import CurvePoint
 from adabkb_service.contract.exported import ReportLine
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.metrics import missing
@@ -29,40 +29,21 @@ from adabkb_service.contract.stored import StoredDefinition, definition_of, is_e
 from adabkb_service.contract.tables import in_brief
 from adabkb_service.engine.space import Space
 from adabkb_service.inference.proposals import Expected, Recommended
-from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow, event_row
+from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow, as_values, event_row
 
 
 def trial(row: TrialRow, definition: StoredDefinition) -> Trial:
     """Return the view of a trial of a study."""
     measured = measured_of(definition.parameters)
     to_measure = {name: value for name, value in row.parameters.items() if name in measured}
-    cell = None if row.cell is None else CellRef(key=row.cell, depth=row.cell.count("."))
-    return Trial(
-        number=row.number,
-        state=row.state,
-        parameters={name: value for name, value in row.parameters.items() if name not in to_measure},
-        to_measure={} if row.state in ("completed", "stopped") else to_measure,
-        worker=row.worker,
-        attempt=row.attempt,
-        leased_until=row.leased_until if row.state == "active" else None,
-        lease_seconds=row.lease_seconds,
-        started_at=row.started_at,
-        origin=row.origin,
-        phase=row.phase,
-        expected=None if row.expected is None else Prediction.model_validate(row.expected),
-        cell=cell,
-        plate=row.plate,
-        value=row.value,
-        metrics=row.metrics,
-        reason=row.reason,
-        reported_by=row.reported_by,
-        created_at=row.created_at,
-        finished_at=row.finished_at,
-        seconds=row.seconds,
-        attributes=row.attributes,
-        curve=None if row.curve is None else CurveSummary(**row.curve),
-        estimate=None if row.estimate is None else Estimate(**row.estimate),
-    )
+    stored = as_values(row)
+    changes = {
+        "parameters": {name: value for name, value in row.parameters.items() if name not in to_measure},
+        "to_measure": {} if row.state in ("completed", "stopped") else to_measure,
+        "leased_until": row.leased_until if row.state == "active" else None,
+        "cell": None if row.cell is None else CellRef(key=row.cell, depth=row.cell.count(".")),
+    }
+    return Trial(**{name: stored[name] for name in Trial.model_fields if name in stored} | changes)
 
 
 def observation(row: ObservationRow, definition: StoredDefinition, space: Space) -> Observation:
