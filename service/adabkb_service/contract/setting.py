@@ -42,6 +42,8 @@ class Setting:
     words: str = ""
     """What sentences about a change call it; empty if it has sentences of its own, or cannot be changed."""
     form: Form = "value"
+    label: str = ""
+    """Its label among the limits in the forms of the web interface; empty if it has its own place there."""
 
 
 def settings_of(model: type[BaseModel]) -> Mapping[str, Setting]:

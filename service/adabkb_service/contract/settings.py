@@ -186,25 +186,47 @@ class StudyFields(Sparse):
     max_attempts: Annotated[
         Count,
         Field(description="a trial fails after this many attempts whose reservation (lease) expired without a result"),
-        Setting("expired leases after which a trial fails", "column", is_lasting=True, words="attempts of a trial"),
+        Setting(
+            "expired leases after which a trial fails",
+            "column",
+            is_lasting=True,
+            words="attempts of a trial",
+            label="Attempts at a trial",
+        ),
     ] = 3
     """The number of expired leases after which a trial fails, such as ``3``."""
     max_runtime_seconds: Annotated[
         LeaseSeconds | None,
         Field(description="time limit of one attempt, even if its reservation (lease) is renewed"),
-        Setting("time limit of an attempt", "column", words="time limit of an attempt", form="duration"),
+        Setting(
+            "time limit of an attempt",
+            "column",
+            words="time limit of an attempt",
+            form="duration",
+            label="Longest time of a trial",
+        ),
     ] = None
     """Time limit of one attempt, such as ``7200``, regardless of heartbeats."""
     failure_limit: Annotated[
         Count | None,
         Field(description="number of failed trials in a row after which the study is paused"),
-        Setting("failures in a row that pause the study, or none", "column", words="failures in a row before a pause"),
+        Setting(
+            "failures in a row that pause the study, or none",
+            "column",
+            words="failures in a row before a pause",
+            label="Pause after this many failures",
+        ),
     ] = FAILURE_LIMIT
     """The number of failed trials in a row after which the study is paused, such as ``10``."""
     pending_limit: Annotated[
         Count | None,
         Field(description="maximum number of unfinished trials, whether running or waiting"),
-        Setting("maximum number of unfinished trials", "column", words="unfinished trials at a time"),
+        Setting(
+            "maximum number of unfinished trials",
+            "column",
+            words="unfinished trials at a time",
+            label="Maximum number of unfinished trials",
+        ),
     ] = None
     """The maximum number of unfinished trials, such as ``8``."""
     stop: Annotated[
