@@ -29,8 +29,8 @@ from adabkb_service.contract import strict
 from adabkb_service.contract.budget import cost_budget_of
 from adabkb_service.contract.exported import FORMAT, LINES, FileLine, KeyLine, ModelLine, StudyLine
 from adabkb_service.contract.requests import PatchStudyBody
+from adabkb_service.contract.settings import IN_COLUMNS
 from adabkb_service.contract.stored import definition_of, edited, first_stored
-from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.contract.wording import sentence
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import Contention, FieldError, Invalid, StudyExists
@@ -322,7 +322,7 @@ def _check_complete(name: str, logged: Collection[Any], lines: Mapping[Any, Line
 
 def _check_limits(logged: ReplayState, shown: views.Study, at: int) -> None:
     """Check that the study's limits agree with the log and are valid."""
-    limits = {name: getattr(logged.study, name) for name in CHANGEABLE}
+    limits = {name: getattr(logged.study, name) for name in IN_COLUMNS}
     is_cost = cost_budget_of(logged.study.definition) is not None
     expected = limits | ({"budget": logged.study.definition["budget"]} if is_cost else {})
     if shown.model_dump(include=set(limits)) != expected or shown.seed != logged.study.seed:
