@@ -94,7 +94,7 @@ def proposal(state: State, out: Issued) -> Array | None:
     pending, periodic = domain.beside(out.pending, best)[:, axes], domain.periodic[axes]
     spread = LAST_DIGITS * float(values.max() - np.median(record.values))
     found = minimum(
-        positions, values, pending, turns.radius, spread, (state.problem.seed, step), turns.is_alternative, periodic
+        positions, values, pending, turns.radius, spread, (state.problem.seed, step), periodic, turns.is_alternative
     )
     if found is None:
         return None
