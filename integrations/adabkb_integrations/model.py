@@ -17,9 +17,12 @@ from threadpoolctl import ThreadpoolController
 from adabkb_service.engine import record
 from adabkb_service.engine.answers import Recommendation
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.reports.baseline import keep_near
+from adabkb_service.engine.auto.reports.front import results_since_gain
+from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.metrics import Measured
 from adabkb_service.engine.moves import Update
-from adabkb_service.engine.policy import Policy
+from adabkb_service.engine.policy import GeneralPolicy
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.sampling import config as sampling
 from adabkb_service.engine.slices import Slice
@@ -69,7 +72,9 @@ class Model:
         self.config = config or Config()
         self._seed = seed
         self._spent = 0.0
-        self._policy = policy_of(self.config)
+        policy = policy_of(self.config)
+        assert isinstance(policy, GeneralPolicy), "both configurations are of general algorithms"
+        self._policy: GeneralPolicy[Any, Any] = policy
         self._state = self._policy.start(space, self.config, seed)
         self._cells: dict[str, str] = {}
         """Key -> status of the changed cells of the partition tree."""
@@ -93,7 +98,7 @@ class Model:
         self._state = self._policy.with_spent(state, self._spent)
 
     @property
-    def policy(self) -> Policy[Any, Any]:
+    def policy(self) -> GeneralPolicy[Any, Any]:
         """The algorithm."""
         return self._policy
 
@@ -171,7 +176,7 @@ class Model:
     @property
     def results_since_gain(self) -> int | None:
         """With several objectives, the number of results after the last increase of the hypervolume; None otherwise."""
-        return self._policy.results_since_gain(self._state)
+        return results_since_gain(self._state) if isinstance(self._state, State) else None
 
     def near(self, baseline: Mapping[int, float], tolerance: float, within: Slice) -> Recommendation | None:
         """Return a point of a slice that is as good as the recommended one, but has fewer changes from a baseline; None
@@ -186,7 +191,7 @@ class Model:
         found = self._policy.recommend_within(self._state, within) if within.fixed else recommend(self._state)
         if found is None:
             return None
-        return self._policy.keep_near(self._state, found, baseline, within, tolerance)
+        return keep_near(self._state, found, baseline, within, tolerance)
 
     def recommended(self) -> Position | None:
         """Return the evaluated point with the best posterior mean; None before the first result."""

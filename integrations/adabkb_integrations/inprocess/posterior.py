@@ -30,6 +30,8 @@ from adabkb_integrations.inprocess.trials import Evaluated
 from adabkb_integrations.model import Array, Model, one_thread
 from adabkb_service.engine import answers, slices
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.reports.front import front as front_of
+from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.engine.grids import along, grid
 from adabkb_service.engine.sensitivity import MIN_RESULTS, Sensitivity, sensitivity
@@ -53,10 +55,11 @@ class Posterior:
     def importance(self, metric: str | None) -> Importance:
         """Return the Sobol' indices of the parameters: see ``Found.importance``."""
         state, results = self._of(metric)
-        policy, space = self.model.policy, self.domain.space
-        if results < max(MIN_RESULTS, policy.fewest_results(state) or 0):
+        space = self.domain.space
+        fewest = state.problem.domain.fewest_results if isinstance(state, State) else MIN_RESULTS
+        if results < max(MIN_RESULTS, fewest):
             return Importance(results, None, (), "too_few_results")
-        mean = partial(policy.mean, state)
+        mean = partial(self.model.policy.mean, state)
         whole = slices.Slice(space, {})
         with one_thread():
             found = sensitivity(lambda positions: mean(whole.put(positions)), space)
@@ -106,7 +109,7 @@ class Posterior:
         self._check_metrics()
         space, goals = self.domain.space, [metric for metric in self.measured.metrics if metric.goal]
         with one_thread():
-            found = self.model.policy.front(self.model.state, within=slices.Slice(space, {}))
+            found = front_of(self.model.state, within=slices.Slice(space, {}))
             predictions = self.predict(found.points) if len(found.points) and not space.context else []
         estimates = zip(found.points, predictions, found.probabilities.tolist(), strict=False)
         return Front(
@@ -198,7 +201,7 @@ class Posterior:
             return self.model.state, self.model.count(None)
         self._check_metrics()
         index = [each.name for each in self.measured.others].index(metric)
-        return self.model.policy.of_metric(self.model.state, index), self.model.count(index)
+        return self.model.state.metrics[index], self.model.count(index)
 
 
 def _in_units(found: answers.Prediction, sign: float) -> list[MetricPrediction]:

@@ -18,9 +18,12 @@ from numpy.typing import NDArray
 
 from adabkb_service.contract.stored import StoredDefinition, definition_of, edited
 from adabkb_service.engine.auto import config as auto
+from adabkb_service.engine.auto.reports.front import results_since_gain
+from adabkb_service.engine.auto.reports.left_out import judged
+from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.moves import Suggestion, Update
 from adabkb_service.engine.older import Older
-from adabkb_service.engine.policy import Policy
+from adabkb_service.engine.policy import GeneralPolicy, Policy
 from adabkb_service.engine.slices import Slice, are_alike
 from adabkb_service.engine.space import Space
 from adabkb_service.inference.dataset import Dataset, Run, ends_run, is_decision, run_at
@@ -232,6 +235,7 @@ class Model:
     ) -> Iterator[Suggestion[Any]]:
         if fixed is None:
             return self.policy.suggestions(state, pending, failed, replaced)
+        assert isinstance(self.policy, GeneralPolicy), "the contract refuses fixed values with other algorithms"
         return self.policy.suggestions_within(state, self._slice(fixed), pending, failed, replaced)
 
     def _first_values(self) -> Values | None:
@@ -271,7 +275,7 @@ class Model:
         if metric is None or (objective is not None and objective.name == metric):
             return self.state, self.sign
         index = [each.name for each in self.dataset.metrics].index(metric)
-        return self.policy.of_metric(self.state, index), self.dataset.metrics[index].sign
+        return self.state.metrics[index], self.dataset.metrics[index].sign
 
     def _expected(self, point: Array) -> Expected | None:
         """The prediction at a point (d,). None before the first result and, without older studies, while all results
@@ -339,7 +343,7 @@ class Model:
             "stopped": self.policy.stopped(self.state),
             "exhausted": self.policy.exhausted(self.state, issued, None, failed),
         }
-        if (since := self.policy.results_since_gain(self.state)) is not None:
+        if isinstance(self.state, State) and (since := results_since_gain(self.state)) is not None:
             stats["results_since_gain"] = since
         if found := self._outliers():
             stats["outliers"] = found
@@ -356,15 +360,15 @@ class Model:
         return self.outliers[1]
 
     def _outliers_now(self) -> list[int]:
-        judged = self.policy.judged(self.state)
-        if judged is None:
+        found = judged(self.state) if isinstance(self.state, State) else None
+        if found is None:
             return []
-        numbers = np.array(self.dataset.keys_with_value())[judged.rows]
+        numbers = np.array(self.dataset.keys_with_value())[found.rows]
         kept = numbers > 0  # without the estimates of stopped trials
-        values = self.state.record.values[judged.rows[kept]].tolist()
-        places = outliers(values, judged.tails[kept].tolist(), judged.doubted[kept].tolist())
-        found: list[int] = numbers[kept][places].tolist()
-        return found
+        values = self.state.record.values[found.rows[kept]].tolist()
+        places = outliers(values, found.tails[kept].tolist(), found.doubted[kept].tolist())
+        contradicted: list[int] = numbers[kept][places].tolist()
+        return contradicted
 
     def _count(self, event: EventRow) -> None:
         """Add an event to the dataset and to the counts, but not to the engine's state."""
@@ -407,6 +411,7 @@ class Model:
                 self._edit(event.payload)
                 self.cells, self.unsaved, self.is_new_tree = {}, {}, True
                 space, record = self.dataset.space, self.dataset.record()
+                assert isinstance(self.policy, GeneralPolicy), "the contract refuses edits with other algorithms"
                 self._update(self.policy.edited(self.state, space, self.config(), record))
 
     def _rebuild(self, event: EventRow) -> None:
