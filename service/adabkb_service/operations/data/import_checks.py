@@ -82,7 +82,7 @@ class RowChecks:
         """Check an intermediate value of a trial."""
         key = (shown.trial, shown.attempt, shown.step)
         self._tick(_name(*key))
-        if render.report_line(self._logged.reports[key]) != shown:
+        if dict(render.report_line(self._logged.reports[key])) != dict(shown):
             raise ValueError(f"{_name(*key)} differs from the log")
 
     def file(self, shown: FileLine) -> None:
