@@ -169,6 +169,7 @@ bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmar
 	@$(BIN)/python -m benchmarks.quality run --problems development --methods random,auto,cma,tpe --budget 200 --out $(RESULTS)/quality-development.json
 	@$(BIN)/python -m benchmarks.quality run --problems final --methods random,directl,cma,ipop,turbo,tpe,gpsampler,auto --budget 1000 --out $(RESULTS)/quality-final.json
 	@$(BIN)/python -m benchmarks.quality run --problems tables --methods random,cma,ipop,turbo,tpe,auto --out $(RESULTS)/quality-final.json
+	@$(BIN)/python -m benchmarks.quality run --problems bbob --methods random,directl,cma,ipop,tpe,auto --out $(RESULTS)/quality-bbob.json
 	@$(BIN)/python -m benchmarks.quality run --problems many --methods random,cma,ipop,turbo,tpe,auto --out $(RESULTS)/quality-many.json
 	@$(BIN)/python -m benchmarks.quality run --problems nature,nature-further,nature-final --methods random,tpe,auto --out $(RESULTS)/quality-nature.json
 	@$(BIN)/python -m benchmarks.quality run --problems nature,nature-further,nature-final --methods gpsampler --budget 50 --out $(RESULTS)/quality-nature.json

@@ -732,11 +732,15 @@ class AsyncStudy:
         """Report many results in as few requests as possible, and return the outcome of each.
 
         An item is a dict as in docs/http.md: ``{"trial": 3, "value": 0.1}`` or
-        ``{"parameters": {...}, "value": 0.1, "std_error": 0.01, "plate": 3}``. A refused item does not stop the others.
-        With ``dry_run``, nothing is stored.
+        ``{"parameters": {...}, "value": 0.1, "std_error": 0.01, "plate": 3}``. An item that the study refuses does not
+        stop the others, for example one outside of the space. An item with a wrong form, such as a text as the value or
+        an unknown key, is an error of the whole call. With ``dry_run``, nothing is stored.
 
         Raises:
-            TypeError: an item is not a dict.
+            TypeError, ValueError: an item is not a dict, or a number is not finite or not a number. Nothing is sent,
+                and the message names the item and its key.
+            Invalid: the server refuses a request of up to 1,000 items because of the form of an item, which the message
+                names with its key. None of these items is stored; a note says which ones are.
         """
         return await self._transport.perform(self._calls.observe_many(items, dry_run=dry_run))
 

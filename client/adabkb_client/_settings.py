@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Required, SupportsFloat, SupportsIndex, TypedDict, final
 
+from adabkb_client._hints import add_hints
 from adabkb_client._values import shown
 
 Direction = Literal["minimize", "maximize"]
@@ -65,6 +66,7 @@ class EarlyStopping(TypedDict, total=False):
     """For "patience": improvements no larger than this do not count."""
 
 
+@add_hints
 class MedianRule(dict[str, Any]):
     """Stops a trial whose best value is worse than the median of other trials at the same step: ``MedianRule(27)``.
 
@@ -83,6 +85,7 @@ class MedianRule(dict[str, Any]):
         )
 
 
+@add_hints
 class AshaRule(dict[str, Any]):
     """Asynchronous successive halving: one in ``eta`` trials that reach a rung continues: ``AshaRule(27, eta=3)``.
 
@@ -116,6 +119,7 @@ class AshaRule(dict[str, Any]):
         )
 
 
+@add_hints
 class PatienceRule(dict[str, Any]):
     """Stops a trial whose value has not improved for some steps; its last value is its result:
     ``PatienceRule(27, no_gain_for=5)``.

@@ -442,4 +442,4 @@ class DefinedByRun(Study):
         self._transport.perform(prepare(self._calls, self._definition, objective))
 
 
-add_hints(Study, "suggest")
+add_hints(Study, without=("run", "optimize"))

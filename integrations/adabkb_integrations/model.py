@@ -19,6 +19,7 @@ from adabkb_service.engine.answers import Recommendation
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.metrics import Measured
 from adabkb_service.engine.moves import Update
+from adabkb_service.engine.policy import Policy
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.sampling import config as sampling
 from adabkb_service.engine.slices import Slice
@@ -66,6 +67,8 @@ class Model:
     def __init__(self, space: Space, seed: int, config: Config | sampling.Config | None = None) -> None:
         self.space = space
         self.config = config or Config()
+        self._seed = seed
+        self._spent = 0.0
         self._policy = policy_of(self.config)
         self._state = self._policy.start(space, self.config, seed)
         self._cells: dict[str, str] = {}
@@ -75,10 +78,46 @@ class Model:
         """The results that the model has learned; the others failed."""
         self._failed: list[Position] = []
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the state, which has addresses of arrays, and what restores the state."""
+        kept = {name: each for name, each in vars(self).items() if name != "_state"}
+        return {**kept, "learned": (self._policy.dictionary(self._state), self._policy.learned(self._state))}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        dictionary, learned = kept.pop("learned")
+        vars(self).update(kept)
+        with one_thread():
+            state = self._policy.restore(
+                self.space, self.config, self._seed, self._record(), self._cells, dictionary, learned
+            )
+        self._state = self._policy.with_spent(state, self._spent)
+
+    @property
+    def policy(self) -> Policy[Any, Any]:
+        """The algorithm."""
+        return self._policy
+
+    @property
+    def state(self) -> Any:
+        """The state of the algorithm."""
+        return self._state
+
+    @property
+    def cells(self) -> Mapping[str, str]:
+        """Key -> status of the changed cells of the partition tree."""
+        return self._cells
+
     @property
     def size(self) -> int:
         """The number of results in the model."""
         return len(self._results)
+
+    def count(self, metric: int | None) -> int:
+        """Return the number of results with a value of a metric, given by its index in the configuration, or of the
+        objective if None."""
+        if metric is None:
+            return sum(not _lacks_value(each) for each in self._known)
+        return sum(not math.isnan(each.metrics[metric].value) for each in self._known)
 
     def agrees_with(self, results: Mapping[int, Result]) -> bool:
         """Return whether the given results, by number, include all results in the model."""
@@ -93,6 +132,7 @@ class Model:
 
     def spend(self, cost: float) -> None:
         """Set the total cost of the trials without a result, which counts towards a cost budget."""
+        self._spent = cost
         self._state = self._policy.with_spent(self._state, cost)
 
     def suggest(

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from adabkb_client import Estimate, ExpectedValue
+from adabkb_client import Estimate, ExpectedValue, Importance
 from adabkb_client._frames import FIRST, KINDS, MEASURED, PLATE, RESULT, choice, pandas, typed
 from adabkb_client._records import Shown
 from adabkb_service.engine.ending import EndReason
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from adabkb_integrations.inprocess.figures import Plots
+    from adabkb_integrations.inprocess.posterior import Posterior
 
 Reason = Literal[EndReason, "converged", "stopped", "interrupted"]
 
@@ -73,6 +76,8 @@ class Found(Shown):
     """All parameters of the space."""
     metric_names: tuple[str, ...] = ()
     """All metrics, including the cost and the objectives if there are several."""
+    posterior: Posterior | None = field(default=None, compare=False)
+    """The model after the last trial, for ``importance`` and ``plot``."""
 
     @property
     def parameters(self) -> Mapping[str, Any] | None:
@@ -83,6 +88,37 @@ class Found(Shown):
     def value(self) -> float | None:
         """The value of the best trial."""
         return None if self.best is None else self.best.value
+
+    @property
+    def plot(self) -> Plots:
+        """The figures of a study, such as ``found.plot.history()``: see ``adabkb_client.plots.Plots``. They need
+        matplotlib."""
+        from adabkb_integrations.inprocess.figures import Plots  # noqa: PLC0415 (only figures need it)
+
+        return Plots(self)
+
+    def importance(self, metric: str | None = None) -> Importance:
+        """Return which parameters the value depends on: Sobol' indices of the posterior mean over the space, as
+        ``Study.importance``.
+
+        Args:
+            metric: the metric to explain instead of the value; required if there are several objectives.
+
+        Raises:
+            ValueError: the search has no such metric, or several objectives and none is named.
+        """
+        return self._known_posterior.importance(metric)
+
+    @property
+    def _known_posterior(self) -> Posterior:
+        """The model.
+
+        Raises:
+            ValueError: there is none, since no search has made this object.
+        """
+        if self.posterior is None:
+            raise ValueError("this result has no model: it does not come from minimize() or maximize()")
+        return self.posterior
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return the trials as dicts with the keys of ``to_frame``, in which a missing cell is None."""
