@@ -185,8 +185,10 @@ bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmar
 bench-ablation: $(LOOPS)  ## what each mechanism of auto gains (about an hour; resumes); writes benchmarks/results/ablation.json
 	@$(BIN)/python -m benchmarks.quality.ablation
 
-generate: $(LOOPS)  ## write what comes from the code, and name the files that change: methods of both clients, examples of the HTTP API, documentation, numbers in sentences; format the scripts of the page
+generate: $(LOOPS)  ## write what comes from the code, and name the files that change: settings of a study, methods of both clients, examples of the HTTP API, documentation, numbers in sentences; format the scripts of the page
 	@echo "Writing what comes from the code (about 20 seconds) ..."
+	@$(BIN)/python -m tools.study_settings
+	@$(BIN)/python -m tools.copies
 	@$(BIN)/python -m tools.client_methods
 	@$(BIN)/python -m tools.http_examples
 	@$(BIN)/python -m tools.mistakes

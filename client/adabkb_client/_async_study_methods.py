@@ -95,23 +95,23 @@ class AsyncStudy:
         mixtures: Sequence[Mixture] | None = NOT_GIVEN,
         prior: Mapping[str, Belief] | None = NOT_GIVEN,
         baseline: Mapping[str, Any] | None = NOT_GIVEN,
+        title: str | None = NOT_GIVEN,
+        description: str | None = NOT_GIVEN,
         budget: SupportsIndex | CostBudget | PlateBudget | None = NOT_GIVEN,
+        noise_std: SupportsFloat | None = NOT_GIVEN,
         tolerance: SupportsFloat | None = NOT_GIVEN,
-        stop: Stop | None = NOT_GIVEN,
         lease_seconds: SupportsFloat = NOT_GIVEN,
         max_attempts: SupportsIndex = NOT_GIVEN,
         max_runtime_seconds: SupportsFloat | None = NOT_GIVEN,
         failure_limit: SupportsIndex | None = NOT_GIVEN,
         pending_limit: SupportsIndex | None = NOT_GIVEN,
-        title: str | None = NOT_GIVEN,
-        description: str | None = NOT_GIVEN,
-        tags: Mapping[str, str] = NOT_GIVEN,
-        quantities: Mapping[str, Quantity] = NOT_GIVEN,
-        outcome_constraints: Sequence[OutcomeConstraint] = NOT_GIVEN,
+        stop: Stop | None = NOT_GIVEN,
         early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None = NOT_GIVEN,
-        noise_std: SupportsFloat | None = NOT_GIVEN,
+        tags: Mapping[str, str] = NOT_GIVEN,
+        outcome_constraints: Sequence[OutcomeConstraint] = NOT_GIVEN,
         per_cost: bool = NOT_GIVEN,
         robust: bool = NOT_GIVEN,
+        quantities: Mapping[str, Quantity] = NOT_GIVEN,
         **others: Never,
     ) -> StudyInfo:
         """Change settings, or edit the space.
@@ -135,38 +135,38 @@ class AsyncStudy:
             mixtures: the shares of a whole that replace all former mixtures.
             prior: the beliefs about the optimum that replace all former ones.
             baseline: the current settings that replace all former ones.
+            title: the name of the study for display, such as ``"Suzuki coupling"``; by default its id. None removes it.
+            description: what the study is about, for people.
             budget: the maximum number of trials, such as ``50``, each counted once however often it is leased; or the
                 maximum total cost of the results, ``{"cost": 12.5}``; or, with ``plates``, the maximum number of
                 plates, ``{"plates": 3}``. With early stopping, a stopped trial counts only as the share of
                 ``max_steps`` that it has taken, so more trials may start. To limit the number of started trials, use
                 ``n_trials`` of ``run`` or ``optimize``.
+            noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
+                exact. With None, it is learned.
             tolerance: the study is complete when its gap, the model's bound on what further trials can gain, is at most
                 this, such as ``0.01``, in the objective's units.
-            stop: rules that end the study before the budget is used up: ``{"no_gain_for": 20}`` after 20 results in a
-                row without an improvement, ``{"gap_share_below": 0.01}`` when the gap is below 0.01 of the range of the
-                results, or both.
             lease_seconds: how long a trial stays with a worker that sends no heartbeat, such as ``600``, unless the
                 worker gives another duration.
             max_attempts: the number of expired leases after which a trial fails, such as ``3``.
             max_runtime_seconds: time limit of one attempt, such as ``7200``, regardless of heartbeats.
             failure_limit: the number of failed trials in a row after which the study is paused, such as ``10``.
             pending_limit: the maximum number of unfinished trials, such as ``8``.
-            title: the name of the study for display, such as ``"Suzuki coupling"``; by default its id. None removes it.
-            description: what the study is about, for people.
-            tags: strings by name, for searching studies, such as ``{"project": "solvents"}``.
-            quantities: labels, units, digits and natural bounds of measured quantities by name, where "value" stands
-                for a single objective, such as
-                ``{"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}}``.
-            outcome_constraints: bounds of metrics, each with ``lower``, ``upper`` or both, such as
-                ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them.
+            stop: rules that end the study before the budget is used up: ``{"no_gain_for": 20}`` after 20 results in a
+                row without an improvement, ``{"gap_share_below": 0.01}`` when the gap is below 0.01 of the range of the
+                results, or both.
             early_stopping: the rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``,
                 ``AshaRule(27)`` or ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
                 ``{"rule": "median", "max_steps": 27}``.
-            noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
-                exact. With None, it is learned.
+            tags: strings by name, for searching studies, such as ``{"project": "solvents"}``.
+            outcome_constraints: bounds of metrics, each with ``lower``, ``upper`` or both, such as
+                ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them.
             per_cost: if ``True``, the server suggests the points with the largest expected gain per expected cost.
             robust: if ``True``, the model gives less weight to results that other results contradict, and the server
                 suggests the points of these results again.
+            quantities: labels, units, digits and natural bounds of measured quantities by name, where "value" stands
+                for a single objective, such as
+                ``{"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}}``.
             others: any other setting raises TypeError or Invalid.
 
         Raises:
@@ -182,23 +182,23 @@ class AsyncStudy:
                 prior=prior,
                 baseline=baseline,
                 **given(
+                    title=title,
+                    description=description,
                     budget=budget,
+                    noise_std=noise_std,
                     tolerance=tolerance,
-                    stop=stop,
                     lease_seconds=lease_seconds,
                     max_attempts=max_attempts,
                     max_runtime_seconds=max_runtime_seconds,
                     failure_limit=failure_limit,
                     pending_limit=pending_limit,
-                    title=title,
-                    description=description,
-                    tags=tags,
-                    quantities=quantities,
-                    outcome_constraints=outcome_constraints,
+                    stop=stop,
                     early_stopping=early_stopping,
-                    noise_std=noise_std,
+                    tags=tags,
+                    outcome_constraints=outcome_constraints,
                     per_cost=per_cost,
                     robust=robust,
+                    quantities=quantities,
                     **others,
                 ),
             )

@@ -36,7 +36,8 @@ from adabkb_client._records import (
     Webhook,
     decode,
 )
-from adabkb_client._settings import NOT_GIVEN, Belief, Mixture, StudyChanges, check_settings, given
+from adabkb_client._settings import NOT_GIVEN, Belief, Mixture, check_settings, given
+from adabkb_client._study_settings import StudyChanges
 from adabkb_client._tables import Source
 from adabkb_client._trial_calls import Leased, TrialCalls
 from adabkb_client._values import Numbers, as_it_is, encoded, finite, finite_metrics, plain, point, shown

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from adabkb_client import Estimate, ExpectedValue, Importance
-from adabkb_client._frames import FIRST, KINDS, MEASURED, PLATE, RESULT, choice, pandas, typed
+from adabkb_client._columns import FIRST, PLATE, RESULT
+from adabkb_client._frames import KINDS, NUMBERS, choice, pandas, typed
 from adabkb_client._records import Shown
 from adabkb_service.engine.ending import EndReason
 
@@ -137,7 +138,7 @@ class Found(Shown):
             ImportError: pandas is not installed.
         """
         found = pandas("to_frame()").DataFrame(self.to_rows(), columns=self._columns())
-        return typed(found, {**KINDS, **dict.fromkeys(PLATE, "Int64")})
+        return typed(found, KINDS)
 
     def _columns(self) -> list[str]:
         return [
@@ -145,7 +146,7 @@ class Found(Shown):
             *(PLATE if any(trial.plate is not None for trial in self.trials) else ()),
             *(f"parameters.{name}" for name in self.parameter_names),
             *RESULT,
-            *(f"{prefix}{name}" for prefix in MEASURED for name in self.metric_names),
+            *(f"{prefix}{name}" for prefix in NUMBERS for name in self.metric_names),
             "reason",
         ]
 
@@ -155,6 +156,6 @@ def _cells(trial: Evaluated) -> dict[str, Any]:
     found: dict[str, Any] = {"trial": trial.number, "state": trial.state}
     found |= {} if trial.plate is None else {"plate": trial.plate}
     found |= {f"parameters.{name}": choice(value) for name, value in trial.parameters.items()}
-    for prefix, numbers in zip(MEASURED, (trial.metrics, trial.std_errors), strict=True):
+    for prefix, numbers in zip(NUMBERS, (trial.metrics, trial.std_errors), strict=True):
         found |= {f"{prefix}{name}": number for name, number in (numbers or {}).items()}
     return {**found, "value": trial.value, "std_error": trial.std_error, "reason": trial.reason}

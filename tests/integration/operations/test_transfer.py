@@ -177,7 +177,7 @@ FORGED: list[tuple[str, dict[str, Any], str]] = [
     ("trial", {"worker": "another"}, "differs from the log"),
     ("observation", {"value": 123.0}, "differs from the log"),
     ("observation", {"value": "a lot"}, "value"),
-    ("study", {"lease_seconds": -1.0}, "limits or seed differ from the log"),
+    ("study", {"lease_seconds": 7.0}, "limits or seed differ from the log"),
     ("study", {"seed": 4711}, "limits or seed differ from the log"),
     ("cell", {"status": "withered"}, "status"),
     ("cell", {"key": "1"}, "first cell is not the root"),

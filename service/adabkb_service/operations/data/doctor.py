@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 from sqlalchemy import Connection, text
 
+from adabkb_service.contract.settings import IN_COLUMNS
 from adabkb_service.contract.stored import definition_of
-from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.engine.cells import NEW_TREE, ROOT
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import Invalid, shown
@@ -141,7 +141,7 @@ FOLLOWS_FROM_LOG = (
         "plate",
         "log_bytes",
     ),
-    *CHANGEABLE,
+    *IN_COLUMNS,
 )
 """Columns of a study that follow from its log."""
 

@@ -15,8 +15,8 @@ from adabkb_service.contract import answers as views
 from adabkb_service.contract.budget import cost_budget_of
 from adabkb_service.contract.exported import CellLine, DictionaryLine, FileLine, KeyLine, ReportLine, StudyLine
 from adabkb_service.contract.requests import PatchStudyBody
+from adabkb_service.contract.settings import IN_COLUMNS
 from adabkb_service.contract.stored import definition_of, edited, first_stored
-from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.engine.space import Space
 from adabkb_service.operations.data import doctor
 from adabkb_service.operations.data.exported_lines import ExportedLines, invalid, text_of
@@ -29,7 +29,7 @@ def check_study(logged: ReplayState, shown: StudyLine) -> None:
     """Check that the study's limits and seed are those of the log, and that its definition and limits are valid."""
     for excluded in logged.definition.exclusions().values():
         raise ValueError(excluded)
-    limits = {name: getattr(logged.study, name) for name in CHANGEABLE}
+    limits = {name: getattr(logged.study, name) for name in IN_COLUMNS}
     is_cost = cost_budget_of(logged.study.definition) is not None
     expected = limits | ({"budget": logged.study.definition["budget"]} if is_cost else {})
     if shown.model_dump(include=set(limits)) != expected or shown.seed != logged.study.seed:

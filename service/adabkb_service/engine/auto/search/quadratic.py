@@ -94,7 +94,7 @@ def proposal(state: State, out: Issued) -> Array | None:
     pending, periodic = domain.beside(out.pending, best)[:, axes], domain.periodic[axes]
     spread = LAST_DIGITS * float(values.max() - np.median(record.values))
     found = minimum(
-        positions, values, pending, turns.radius, spread, (state.problem.seed, step), turns.is_alternative, periodic
+        positions, values, pending, turns.radius, spread, (state.problem.seed, step), periodic, turns.is_alternative
     )
     if found is None:
         return None
@@ -133,8 +133,8 @@ def minimum(
     radius: float,
     spread: float,
     draw: tuple[int, int],
-    is_alternative: bool = False,
     periodic: Bools | None = None,
+    is_alternative: bool = False,
 ) -> Array | None:
     """Return the minimum of the model in its ball, (d,), as a position in the cube. If the model predicts no gain, or a
     pending point is near the minimum, return a point on the ball's surface far from the other points. Return None if no
@@ -147,8 +147,8 @@ def minimum(
         radius: the radius of the ball.
         spread: if the median loss of the nearby results, relative to the best one, is at most this, no gain is left.
         draw: (seed, step) of the random stream.
-        is_alternative: whether the model has its alternative form.
         periodic: (d,) whether each axis is periodic, so that the minimum may lie outside the cube; None if none is.
+        is_alternative: whether the model has its alternative form.
     """
     d, best = positions.shape[1], int(np.argmax(values))
     count = min(len(values), int(RESULTS * coefficients(d)) + 2)
