@@ -155,6 +155,9 @@ class ModelState(TypedDict):
     """Why the model could not be updated."""
     reason: str | None
     """Why the study has no gap."""
+    rests_on: int | None
+    """The revision of the study that the gap and these numbers rest on; None before the first. A result of a later
+    revision is not included yet."""
     leaves: int
     """The number of leaves of the partition tree."""
     depth: int
@@ -576,7 +579,7 @@ class StudyInfo(StudyDefinition, StudySummary):
     condition."""
     model: ModelState
     """The state of the model: a dict with ``status`` ("empty", "ok" or "degraded"), ``error``, ``reason`` (why the
-    study has no gap), ``leaves``, ``depth``, ``dictionary`` and ``effective_dimension``."""
+    study has no gap), ``rests_on``, ``leaves``, ``depth``, ``dictionary`` and ``effective_dimension``."""
     created_at: datetime
     """When the study was created."""
     updated_at: datetime

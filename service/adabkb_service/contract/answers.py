@@ -293,6 +293,14 @@ class ModelSummary(Answer):
             "results, or the algorithm computes no gap"
         ),
     ]
+    rests_on: Annotated[
+        int | None,
+        Field(
+            description="revision of the study that gap and these numbers rest on: that of the last event processed "
+            "that can change them, such as a result; null before the first. If a result was stored later, as its "
+            "revision shows, they do not include it yet"
+        ),
+    ]
     leaves: int
     depth: int
     dictionary: int

@@ -144,6 +144,7 @@ def model_summary(row: StudyRow) -> ModelSummary:
         status="degraded" if row.model_error else status,
         error=row.model_error,
         reason=_no_gap(row),
+        rests_on=None if row.model is None else row.model["rests_on"],
         leaves=stats["leaves"],
         depth=stats["depth"],
         dictionary=stats["dictionary"],

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -30,7 +33,7 @@ def test_suite_has_24_functions_per_dimension_and_records_both_budgets() -> None
 def test_table_has_the_mean_share_over_functions_and_instances_and_leaves_out_incomplete_methods() -> None:
     """With ``good``, one of two instances reaches every target and the other one half of them."""
 
-    def run(regret: float) -> dict[str, object]:
+    def run(regret: float) -> Mapping[str, Any]:
         return {"observed": [regret] * len(COUNTS), "recommended": []}
 
     runs = {
