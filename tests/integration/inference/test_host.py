@@ -334,3 +334,30 @@ def test_equal_queries_are_answered_together(running: Service, database: Databas
     assert first.number == 0
     assert reads.take_same(first) == [1, 3]
     assert [each.number for each in (reads.take(), reads.take()) if each] == [2, 9]
+
+
+def test_answers_are_kept_until_the_model_folds_an_event(running: Service, database: Database) -> None:
+    create(running, definition())
+    rounds(running, "s", 3)
+    replied, reads = list[int](), Reads(lambda *_: True)
+    host = ModelHost(ModelStore(database, 2**20), lambda number, _: replied.append(number), reads=reads)
+
+    def ask(number: int) -> None:
+        with database.reading() as connection:
+            study = studies.get(connection, "s")
+        host.post(number, Question("s", study.incarnation, study.study_seq, "importance", (None,), number=number))
+        while host.step("s"):
+            pass
+
+    ask(0)
+    first = reads.take()
+    assert first is not None
+    first.answered()
+    ask(1)
+    assert replied == [1]
+    rounds(running, "s", 1)
+    ask(2)
+    assert replied == [1]
+    second = reads.take()
+    assert second is not None
+    assert second.number == 2

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.inference import store
 from adabkb_service.inference.cached_model import CachedModel
 from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.inference.messages import Advance, Advanced, Reply
+from adabkb_service.inference.restore import start
 from adabkb_service.inference.store import ModelStore, size_of
 from adabkb_service.operations.data.doctor import examine
 from adabkb_service.operations.data.replay import replay
@@ -24,13 +26,13 @@ from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import events, studies
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.rows import StudyRow
+from adabkb_service.storage.rows import StudyRow, created_row
 from adabkb_service.storage.tables import cells, dictionary
 from adabkb_service.timeouts import UNLIMITED_SECONDS
 from tests.conftest import on_either
 from tests.integration.inference.rounds import rounds
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.integration.operations.verbs import Ask, Failure, Value, correct, observe, suggest
+from tests.integration.operations.verbs import Ask, Failure, Value, correct, edit, observe, suggest
 from tests.integration.operations.verbs import store as store_now
 
 PROFILES = ["auto", "paper"]
@@ -101,6 +103,32 @@ def test_rows_stored_by_two_servers_in_turn_equal_those_of_one(
         server.save("s", cached)
         assert stored(database)[:3] == (head, model.cells, tuple(sorted(model.dictionary)))
     assert list(examine(database)) == []
+
+
+def test_each_save_stores_what_changed_since_the_last_one(database: Database, running: Service) -> None:
+    """Also after a correction, which changes old cells, and after an edit, with which the tree begins anew."""
+    create(running, definition())
+    rounds(running, "s", 6)
+    correct(running, "s", 3, {"value": 2.5})
+    rounds(running, "s", 2)
+    edit(running, {"name": "x", "kind": "float", "low": 0.0, "high": 2.0})
+    rounds(running, "s", 2)
+    with database.writing() as connection:  # as before the first suggestion
+        rows.clear(connection, "s")
+        rows.write_cells(connection, "s", NEW_TREE)
+    study, models = row(database), ModelStore(database, 2**20)
+    with database.reading() as connection:
+        log = events.page(connection, "s", 0)
+    with database.writing() as connection:
+        studies.save_model(connection, "s", study.incarnation, model_seq=0, checkpoint=None)
+    cached = CachedModel(start(study, created_row(log)))
+    for event in log:
+        cached.fold([event])
+        models.save("s", cached)
+        _, cells, dictionary, _ = stored(database)
+        assert list(cells.items()) == list(cached.model.cells.items())
+        assert dictionary == tuple(sorted(cached.model.dictionary))
+    assert cached.model.diverged == []
 
 
 def test_model_of_a_deleted_study_is_not_stored(database: Database, running: Service) -> None:

@@ -1,7 +1,7 @@
 """Ada-BKB with learned hyperparameters: the ``auto`` profile.
 
 The algorithm's loop is split into three methods, because workers evaluate the points. The model process calls them
-(``inference/model.py``), after the server has stored and acknowledged the result.
+(``inference/model.py``, ``inference/decisions.py``), after the server has stored and acknowledged the result.
 
 ``suggestions``: Condition the posterior on pending points as if they had been observed at their means. Find the
     position x* with the largest upper confidence bound f~ = mean + beta s in the whole box (``largest``), where beta
