@@ -358,7 +358,7 @@ def test_the_log_is_read_by_kind(study: Study) -> None:
     assert [event.kind for event in study.events("paused")] == ["paused"] * 2
     assert [event.kind for event in study.events(["observed", "resumed"])] == ["observed", "resumed", "resumed"]
     assert len(study.events("paused")[:1]) == 1
-    with pytest.raises(Invalid, match="kind.0: must be 'created', "):
+    with pytest.raises(Invalid, match=r"kind\.0: must be 'created', "):
         list(study.events("stopt"))
 
 
