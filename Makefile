@@ -64,6 +64,7 @@ test: $(SITE) lint-code lint-scripts lint-deployment  ## what CI runs: all linte
 	@$(MAKE) --no-print-directory -j 2 lint-types run-tests  # types take as long as all other linters together
 
 run-tests: $(LOOPS)
+	@$(BIN)/python -m pytest --collect-only -qq >/dev/null || true  # compile the tests once: without it, each of the six processes would
 	@$(BIN)/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder  # six, as tests of real servers wait
 
 lint: $(SITE)  ## ruff, mypy --strict, the import contracts, a strict build of the documentation, lint-scripts, lint-deployment
