@@ -187,8 +187,9 @@ def public(results: Results) -> str:
             [name, *(f"{np.mean(list(shares[d][name].values())):.2f}" for d in bbob.DIMENSIONS)]
             for name in order(set.intersection(*(set(of_method) for of_method in shares.values())))
         ]
-        header = ["method", *(f"{d} parameters" for d in bbob.DIMENSIONS)]
-        parts.append(f"Share of targets after {factor} evaluations per parameter:\n\n{table(header, rows)}")
+        header = ["method", *map(str, bbob.DIMENSIONS)]
+        title = f"Share of targets after {factor} evaluations per parameter, by the number of parameters"
+        parts.append(f"{title}:\n\n{table(header, rows)}")
     return "\n\n".join(parts)
 
 

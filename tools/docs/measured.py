@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,14 +40,15 @@ def column(section: str, title: str, name: str, /, **where: object) -> list[floa
     return [number for row in rows for number in numbers(row[name])]
 
 
-def ahead(section: str, title: str, method: str) -> list[float]:
-    """The numbers of evaluations at which a method has the lowest value of a generated table, beside all others."""
+def ahead(section: str, title: str, method: str, best: Callable[[Iterable[float]], float] = min) -> list[float]:
+    """The columns, such as numbers of evaluations, in which a method has the best value of a generated table beside all
+    others: the lowest one, or with ``max`` the largest one."""
     table = [row for row in _table(section, title) if "(recommended)" not in row["method"]]
     own = next(row for row in table if row["method"] == method)
     return [
         float(name)
         for name in list(own)[1:]
-        if own[name] and float(own[name]) == min(float(row[name]) for row in table if row[name])
+        if own[name] and float(own[name]) == best(float(row[name]) for row in table if row[name])
     ]
 
 
