@@ -6,6 +6,7 @@ import { decimalSigns, guess, isCompleted, isFailure, isNothing, roles, withErro
 import { discardDraft } from "./drafts.js";
 import { byId, dataOf, every, holder, made, one } from "./elements.js";
 import { clearProblem, tellProblem } from "./forms.js";
+import { announceChange } from "./study-changed.js";
 import { read, tableOf, written } from "./table.js";
 import { say } from "./toasts.js";
 import { counted, shown } from "./words.js";
@@ -214,11 +215,11 @@ export function takeTables(form, data) {
       } catch (error) {
         say(messageOf(error));
       }
-      changed();
+      announceChange();
     };
     const words = rows.length === 1 ? "Undo: exclude it" : "Undo: exclude them";
     say(`Stored: ${inWords(rows)}.`, rows.length <= MAX_UNDONE && undo, undefined, words);
-    changed();
+    announceChange();
   }
 }
 
@@ -260,8 +261,6 @@ function inWords(rows) {
   const told = failed < rows.length || !failed ? [counted(rows.length - failed, "result")] : [];
   return [...told, ...(failed ? [counted(failed, "failed trial")] : [])].join(" and ");
 }
-
-const changed = () => document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true }));
 
 /** The text of an Excel file, which the server reads.
  * @param {string} path

@@ -10,9 +10,11 @@ import { StudyData } from "./data.js";
 import { around, byId, dataOf, every, ifThere, made, one } from "./elements.js";
 import { follow } from "./feed.js";
 import { body, clearProblem, tellProblem } from "./forms.js";
+import { takeTables } from "./paste.js";
 import { printWith } from "./printing.js";
-import { changed as changeTable } from "./rows.js";
+import { ResultTable } from "./result-table.js";
 import { asShown, Scale } from "./scale.js";
+import { announceChange } from "./study-changed.js";
 import { chartsOf } from "./study-charts.js";
 import { say } from "./toasts.js";
 import { takeWords } from "./wording.js";
@@ -35,6 +37,9 @@ const MAX_RETRIED = 1000; // failed trials that one button tries again
 
 const page = byId("study", HTMLElement);
 const data = new StudyData(dataOf(page, "study"));
+const table = new ResultTable();
+const pasting = ifThere("paste-form", HTMLFormElement); // absent without the right to work
+if (pasting) takeTables(pasting, new StudyData(data.id));
 
 /** The gain from the change of a parameter; a dash if it is unchanged or unknown.
  * @param {{ parameter: string, gain: number }[] | undefined} changes
@@ -232,7 +237,7 @@ let settling = null;
  * @param {StudyEvent} [event]
  */
 function changed(event) {
-  changeTable(event);
+  table.changed(event);
   if (settling !== null) return;
   settling = setTimeout(() => {
     settling = null;
@@ -241,9 +246,9 @@ function changed(event) {
     for (const chart of charts) chart.changed();
     assessment.changed();
     best();
-    document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true, detail: { isFollowed: true } }));
+    announceChange({ isFollowed: true });
   }, SETTLE_MILLISECONDS);
 }
 
-document.body.addEventListener("study-changed", (event) => event.detail?.isFollowed || changed());
+document.body.addEventListener("study-changed", (event) => event.detail.isFollowed || changed());
 follow(data, dataOf(page, "cursor"), changed);

@@ -4,6 +4,7 @@
 import { call, pause } from "./calls.js";
 import { messageOf, problemOf, statusOf } from "./caught.js";
 import { made } from "./elements.js";
+import { announceChange } from "./study-changed.js";
 import { say } from "./toasts.js";
 import { inUnit } from "./words.js";
 
@@ -55,7 +56,7 @@ async function giveBack(path, trials) {
   } catch (error) {
     say(`Trial ${trials[0].number} arrived after you had cancelled, and is reserved for you: ${messageOf(error)}`);
   }
-  document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true }));
+  announceChange();
 }
 
 /** The dialog that is shown while the model is choosing. */
