@@ -382,7 +382,7 @@ interface StudyEvent {
 }
 
 /** An event with a sentence. */
-interface ToldEvent extends StudyEvent {
+interface WordedEvent extends StudyEvent {
   created_at: string;
   /** The trial that the sentence is about; empty if it is about something else. */
   subject: string;

@@ -2,17 +2,17 @@
 
 import { call, reachable, root } from "./calls.js";
 import { forgetDrafts, restoreDrafts } from "./drafts.js";
-import { around, byId, every, holder, one } from "./elements.js";
+import { byId, closest, closestToTarget, query, queryAll } from "./elements.js";
 import { fillRemembered } from "./remembered.js";
 import "./sending.js";
 import "./session.js";
-import { saidBefore, say } from "./toasts.js";
+import { showToast, takeToast } from "./toasts.js";
 import { sendUndo } from "./undo.js";
 import { markUnusual } from "./unusual.js";
-import { span, tellTimes } from "./words.js";
+import { showTimes, span } from "./words.js";
 
 document.addEventListener("click", async (event) => {
-  const button = around(event, "button", HTMLButtonElement);
+  const button = closestToTarget(event, "button", HTMLButtonElement);
   if (!button) return;
   if ("logout" in button.dataset) {
     forgetDrafts();
@@ -30,11 +30,11 @@ document.addEventListener("click", async (event) => {
     }
   }
   if ("more" in button.dataset) {
-    const isOpen = holder(button, ".actions", HTMLElement).classList.toggle("all");
+    const isOpen = closest(button, ".actions", HTMLElement).classList.toggle("all");
     button.setAttribute("aria-expanded", String(isOpen));
   }
   if ("prints" in button.dataset) window.print();
-  if ("closes" in button.dataset) holder(button, "dialog", HTMLDialogElement).close();
+  if ("closes" in button.dataset) closest(button, "dialog", HTMLDialogElement).close();
   if (button.dataset.opens) byId(button.dataset.opens, HTMLDialogElement).showModal();
 });
 
@@ -42,7 +42,7 @@ document.addEventListener("click", async (event) => {
  * @param {Element | null} [kept]
  */
 function closeMenus(kept = null) {
-  for (const menu of every(document, "details.menu[open]", HTMLDetailsElement)) if (menu !== kept) menu.open = false;
+  for (const menu of queryAll(document, "details.menu[open]", HTMLDetailsElement)) if (menu !== kept) menu.open = false;
 }
 
 document.addEventListener("click", ({ target }) => {
@@ -53,16 +53,16 @@ document.addEventListener("keydown", ({ key, target }) => {
   const menu = target instanceof Element ? target.closest("details.menu[open]") : null;
   if (key !== "Escape" || !menu) return;
   closeMenus();
-  one(menu, "summary", HTMLElement).focus();
+  query(menu, "summary", HTMLElement).focus();
 });
 
 /** Write texts that depend on the browser: times, and the address of the server.
  * @param {ParentNode} element
  */
 function freshen(element) {
-  tellTimes(element);
+  showTimes(element);
   for (const each of element.querySelectorAll("[data-origin]")) each.textContent = location.origin + root;
-  for (const each of every(element, "[data-duration]", HTMLElement))
+  for (const each of queryAll(element, "[data-duration]", HTMLElement))
     each.textContent = span(Number(each.dataset.duration));
 }
 
@@ -77,7 +77,7 @@ document.addEventListener(
 );
 document.addEventListener("htmx:sendError", () => reachable(false));
 document.addEventListener("htmx:afterRequest", (event) => event.detail.successful && reachable(true));
-setInterval(() => tellTimes(document.body), 5000);
+setInterval(() => showTimes(document.body), 5000);
 fillRemembered();
 freshen(document.body);
 markUnusual(document.body);
@@ -92,5 +92,5 @@ function openNamed() {
 }
 openNamed();
 window.addEventListener("hashchange", openNamed);
-const said = saidBefore();
-if (said) say(said.text, said.undo && (() => sendUndo(said.undo, true)), undefined, said.undo?.label);
+const said = takeToast();
+if (said) showToast(said.text, said.undo && (() => sendUndo(said.undo, true)), undefined, said.undo?.label);

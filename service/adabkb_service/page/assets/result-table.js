@@ -2,9 +2,9 @@
 
 import { markOthersChanges } from "./conflicts.js";
 import { discardDraft, restoreDraft } from "./drafts.js";
-import { around, byId, dataOf, every, holder, ifThere, made, one } from "./elements.js";
+import { byId, byIdOrNull, closest, closestToTarget, createElement, dataOf, query, queryAll } from "./elements.js";
 import { RowForm } from "./row-form.js";
-import { say } from "./toasts.js";
+import { showToast } from "./toasts.js";
 import { Unread } from "./unread.js";
 
 const SETTLE_MILLISECONDS = 600; // after an event, for related ones
@@ -16,7 +16,7 @@ const rowsBox = () => byId("rows", HTMLElement);
 const shownRevision = () => Number(rowsBox().dataset.revision);
 
 /** The rows of the table, without the one with the buttons. */
-const rowsOf = () => every(document, "#rows tbody tr:not(.editor)", HTMLTableRowElement);
+const rowsOf = () => queryAll(document, "#rows tbody tr:not(.editor)", HTMLTableRowElement);
 
 /** The name of a row: the number of its trial or of its result.
  * @param {HTMLTableRowElement} row
@@ -40,10 +40,10 @@ const isOpen = (row) => "trial" in row.dataset;
  * @param {HTMLTableRowElement} row
  */
 function emptyTableLike(row) {
-  const scroll = /** @type {HTMLElement} */ (holder(row, ".scroll", HTMLElement).cloneNode());
-  const table = /** @type {HTMLTableElement} */ (holder(row, "table", HTMLTableElement).cloneNode());
-  const body = made("tbody", {});
-  table.append(one(holder(row, "table", HTMLTableElement), "thead", HTMLElement).cloneNode(true), body);
+  const scroll = /** @type {HTMLElement} */ (closest(row, ".scroll", HTMLElement).cloneNode());
+  const table = /** @type {HTMLTableElement} */ (closest(row, "table", HTMLTableElement).cloneNode());
+  const body = createElement("tbody", {});
+  table.append(query(closest(row, "table", HTMLTableElement), "thead", HTMLElement).cloneNode(true), body);
   scroll.append(table);
   rowsBox().append(scroll);
   return body;
@@ -78,18 +78,18 @@ export class ResultTable {
 
   constructor() {
     document.addEventListener("click", (event) => {
-      const button = around(event, "#rows [data-edit]", HTMLElement);
-      if (button) this.#edit(holder(button, "tr", HTMLTableRowElement));
+      const button = closestToTarget(event, "#rows [data-edit]", HTMLElement);
+      if (button) this.#edit(closest(button, "tr", HTMLTableRowElement));
     });
     document.addEventListener("dblclick", (event) => {
-      const row = around(event, "#rows tr:has([data-edit])", HTMLTableRowElement);
-      const cell = around(event, "[data-field], [data-measured]", HTMLElement);
+      const row = closestToTarget(event, "#rows tr:has([data-edit])", HTMLTableRowElement);
+      const cell = closestToTarget(event, "[data-field], [data-measured]", HTMLElement);
       if (row && cell && !row.classList.contains("editing")) this.#edit(row, cell);
     });
     document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && around(event, "#rows", HTMLElement)) this.#cancel();
+      if (event.key === "Escape" && closestToTarget(event, "#rows", HTMLElement)) this.#cancel();
     });
-    one(byId("news", HTMLElement), "button", HTMLElement).addEventListener("click", () => this.#showChanges());
+    query(byId("news", HTMLElement), "button", HTMLElement).addEventListener("click", () => this.#showChanges());
     document.body.addEventListener("study-changed", ({ detail: { by, isFollowed } }) => {
       if (isFollowed) return;
       this.#isStale = true;
@@ -174,7 +174,7 @@ export class ResultTable {
   #showNews() {
     this.#isStale = true;
     const news = byId("news", HTMLElement);
-    one(news, "span", HTMLElement).textContent = this.#unread.text;
+    query(news, "span", HTMLElement).textContent = this.#unread.text;
     news.hidden = false;
   }
 
@@ -194,7 +194,7 @@ export class ResultTable {
   #edit(row, cell) {
     if (this.#form?.hasInput && !this.#form.isBusy) {
       const edited = inWords(nameOf(this.#form.row));
-      say(`Save ${edited[0].toLowerCase()}${edited.slice(1)} first, or cancel it: its input is not stored yet.`);
+      showToast(`Save ${edited[0].toLowerCase()}${edited.slice(1)} first, or cancel it: its input is not stored yet.`);
       this.#form.focusInput();
       return;
     }
@@ -232,7 +232,7 @@ export class ResultTable {
     const row = rowNamed(name);
     if (!row?.querySelector("[data-edit]") || isOpen(row) !== wasOpen) {
       const lost = [...input.values()].filter((each) => typeof each === "string" && each !== "").join(", ");
-      say(`${inWords(name)} has changed.${lost && ` Your input was not stored: ${lost}`}`);
+      showToast(`${inWords(name)} has changed.${lost && ` Your input was not stored: ${lost}`}`);
       return;
     }
     this.#edit(row);
@@ -266,8 +266,10 @@ export class ResultTable {
     const same = rowNamed(nameOf(row));
     if (same) same.replaceWith(row, below);
     else {
-      (ifThere("rows", HTMLElement)?.querySelector("tbody") ?? emptyTableLike(row)).prepend(row, below);
-      say(`${inWords(nameOf(row))} is not in this part of the table. It stays at the top until you save or cancel it.`);
+      (byIdOrNull("rows", HTMLElement)?.querySelector("tbody") ?? emptyTableLike(row)).prepend(row, below);
+      showToast(
+        `${inWords(nameOf(row))} is not in this part of the table. It stays at the top until you save or cancel it.`,
+      );
     }
     this.#isStale = true; // the moved row may be older than the table
     this.#order = rowsOf().map(nameOf);

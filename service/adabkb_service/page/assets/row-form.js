@@ -1,6 +1,6 @@
 // A row of the table of results as a form, in which a person corrects, excludes or enters its result.
 
-import { dataOf, every, holder, made } from "./elements.js";
+import { closest, createElement, dataOf, queryAll } from "./elements.js";
 import { isChanged } from "./forms.js";
 
 const ID = "row-form";
@@ -28,7 +28,7 @@ function field(name, label, value, { group, isOptional = false, unit = "" } = {}
 }
 
 /** @type {(text: string, input: HTMLElement) => HTMLElement} */
-const labelled = (text, input) => made("label", {}, `${text} `, input);
+const labelled = (text, input) => createElement("label", {}, `${text} `, input);
 
 /** The data attributes of the form: its request, and the former values of a result.
  * @param {string} api of the study
@@ -67,10 +67,10 @@ export class RowForm {
     this.row = row;
     const result = row.dataset.result ? JSON.parse(row.dataset.result) : null;
     const trial = result ? null : JSON.parse(dataOf(row, "trial"));
-    const table = holder(row, "table", HTMLElement);
+    const table = closest(row, "table", HTMLElement);
     /** @type {Record<string, string>[]} */
     const [labels, units] = [JSON.parse(dataOf(table, "labels")), JSON.parse(dataOf(table, "units"))];
-    const cells = every(row, "[data-field=value], [data-measured]", HTMLElement);
+    const cells = queryAll(row, "[data-field=value], [data-measured]", HTMLElement);
     this.#cells = cells.map((cell) => [cell, [...cell.childNodes]]);
     for (const cell of cells) {
       const metric = cell.dataset.measured;
@@ -81,7 +81,7 @@ export class RowForm {
     }
     /** Whether a person adds what is missing from a result. */
     this.isCompleting = result?.missing.length > 0;
-    this.form = made("form", { id: ID, className: "row-form" });
+    this.form = createElement("form", { id: ID, className: "row-form" });
     Object.assign(this.form.dataset, requestOf(api, result, trial));
     const isOptional = result !== null;
     if (row.querySelector("[data-field=std_error]")) {
@@ -97,32 +97,36 @@ export class RowForm {
       this.form.append(labelled(label, field(name, label, result?.std_errors[name], more)));
     }
     if (result) {
-      const why = made("input", { name: "reason", maxLength: 1000, autocomplete: "off", id: "row-reason" });
-      const excluded = made("input", { type: "checkbox", name: "excluded", defaultChecked: result.excluded });
+      const why = createElement("input", { name: "reason", maxLength: 1000, autocomplete: "off", id: "row-reason" });
+      const excluded = createElement("input", { type: "checkbox", name: "excluded", defaultChecked: result.excluded });
       this.form.append(
         labelled("Reason, for the log", why),
-        made("label", { className: "check" }, excluded, " does not count (excluded)"),
+        createElement("label", { className: "check" }, excluded, " does not count (excluded)"),
       );
     } else {
-      const note = made("input", { maxLength: 4000, autocomplete: "off", defaultValue: trial.note ?? "" });
+      const note = createElement("input", { maxLength: 4000, autocomplete: "off", defaultValue: trial.note ?? "" });
       note.dataset.note = "";
       this.form.append(labelled("Note", note));
     }
-    const problem = made("p", { className: "problem", hidden: true });
+    const problem = createElement("p", { className: "problem", hidden: true });
     problem.setAttribute("role", "alert");
     const words = this.isCompleting ? "Save" : result ? "Save the correction" : "Save the result";
-    const save = made("button", { type: "submit", className: "primary", textContent: words });
-    const cancel = made("button", { type: "button", textContent: "Cancel" });
+    const save = createElement("button", { type: "submit", className: "primary", textContent: words });
+    const cancel = createElement("button", { type: "button", textContent: "Cancel" });
     cancel.addEventListener("click", cancelled);
-    this.form.append(problem, made("p", { className: "buttons" }, save, cancel));
-    this.below = made("tr", { className: "editor" }, made("td", { colSpan: row.cells.length }, this.form));
+    this.form.append(problem, createElement("p", { className: "buttons" }, save, cancel));
+    this.below = createElement(
+      "tr",
+      { className: "editor" },
+      createElement("td", { colSpan: row.cells.length }, this.form),
+    );
     row.classList.add("editing");
     row.after(this.below);
   }
 
   /** The fields, also while the row is not in the document. */
   get #inputs() {
-    return [this.row, this.below].flatMap((each) => every(each, "input", HTMLInputElement));
+    return [this.row, this.below].flatMap((each) => queryAll(each, "input", HTMLInputElement));
   }
 
   get hasInput() {
@@ -154,7 +158,7 @@ export class RowForm {
    * @param {HTMLElement} [cell]
    */
   focus(cell) {
-    const inputs = every(this.row, "input", HTMLInputElement);
+    const inputs = queryAll(this.row, "input", HTMLInputElement);
     const first =
       inputs.find((each) => cell?.contains(each)) ?? inputs.find((each) => !this.isCompleting || each.value === "");
     first?.focus();
@@ -171,6 +175,6 @@ export class RowForm {
     for (const [cell, nodes] of this.#cells) cell.replaceChildren(...nodes);
     this.below.remove();
     this.row.classList.remove("editing");
-    every(this.row, "[data-edit]", HTMLElement)[0].focus();
+    queryAll(this.row, "[data-edit]", HTMLElement)[0].focus();
   }
 }

@@ -6,12 +6,12 @@ import { call } from "./calls.js";
 import { messageOf, problemOf, statusOf } from "./caught.js";
 import { conflictOf, refuseIfNoteChanged, refuseIfOthersChanged, storeNote } from "./conflicts.js";
 import { discardDraft, discardDrafts } from "./drafts.js";
-import { around, dataOf, every } from "./elements.js";
+import { closestToTarget, dataOf, queryAll } from "./elements.js";
 import { formerValues } from "./former.js";
-import { body, clearProblem, tellProblem } from "./forms.js";
+import { body, clearProblem, showProblem } from "./forms.js";
 import { remember } from "./remembered.js";
 import { announceChange } from "./study-changed.js";
-import { say, sayThere } from "./toasts.js";
+import { showToast, showToastAfterLoading } from "./toasts.js";
 import { guarded, sendUndo } from "./undo.js";
 import { askPatiently } from "./waiting.js";
 
@@ -28,7 +28,7 @@ async function perform(element, sent) {
   const answer = await (name === "ask" ? askPatiently(method, path, sent) : call(method, path, sent));
   if (answer === null) return; // the person has cancelled
   const lost = await storeNote(element, answer);
-  if (lost) say(lost);
+  if (lost) showToast(lost);
   if (element instanceof HTMLFormElement && name !== "preview") {
     element.dispatchEvent(new Event("stored"));
     discardDraft(element);
@@ -40,12 +40,12 @@ async function perform(element, sent) {
   const address = action.next?.(answer);
   element.closest("dialog")?.close();
   if (address || action.reloads) {
-    if (text) sayThere(text, undo);
+    if (text) showToastAfterLoading(text, undo);
     if (address) location.assign(address);
     else location.reload();
     return;
   }
-  if (text) say(text, undo && (() => sendUndo(undo)), action.link?.(answer, element), undo?.label);
+  if (text) showToast(text, undo && (() => sendUndo(undo)), action.link?.(answer, element), undo?.label);
   action.after?.(answer, sent, element);
   announceChange({ by: element });
 }
@@ -59,7 +59,7 @@ async function send(form) {
     if (apiOf(form)[0] === "PATCH" && Object.keys(sent).every((name) => ["reason", "was"].includes(name))) {
       discardDraft(form);
       form.closest("dialog")?.close();
-      say(`Nothing was changed${"reason" in sent ? ", so the reason was not stored" : ""}.`);
+      showToast(`Nothing was changed${"reason" in sent ? ", so the reason was not stored" : ""}.`);
       return;
     }
     try {
@@ -77,10 +77,10 @@ async function send(form) {
 }
 
 document.addEventListener("submit", async (event) => {
-  const form = around(event, "form", HTMLFormElement);
+  const form = closestToTarget(event, "form", HTMLFormElement);
   if (!form?.dataset.api) return;
   event.preventDefault();
-  const [button] = every(form, "[type=submit]", HTMLButtonElement);
+  const [button] = queryAll(form, "[type=submit]", HTMLButtonElement);
   clearProblem(form);
   button.disabled = true;
   form.setAttribute("aria-busy", "true");
@@ -88,8 +88,8 @@ document.addEventListener("submit", async (event) => {
     remember(form);
     await send(form);
   } catch (error) {
-    if (form.isConnected) tellProblem(form, error);
-    else say(messageOf(error)); // another row of a table is edited by now
+    if (form.isConnected) showProblem(form, error);
+    else showToast(messageOf(error)); // another row of a table is edited by now
   } finally {
     form.removeAttribute("aria-busy");
     button.disabled = false;
@@ -97,7 +97,7 @@ document.addEventListener("submit", async (event) => {
 });
 
 document.addEventListener("click", async (event) => {
-  const button = around(event, "button[data-api]", HTMLButtonElement);
+  const button = closestToTarget(event, "button[data-api]", HTMLButtonElement);
   if (!button) return;
   const { textContent: words } = button;
   button.disabled = true;
@@ -106,7 +106,7 @@ document.addEventListener("click", async (event) => {
     await perform(button, JSON.parse(dataOf(button, "body")));
   } catch (error) {
     if (button.dataset.busy) button.textContent = words;
-    say(messageOf(error));
+    showToast(messageOf(error));
   } finally {
     button.disabled = false;
   }

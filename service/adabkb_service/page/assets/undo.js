@@ -4,7 +4,7 @@ import { call } from "./calls.js";
 import { messageOf, problemOf, statusOf } from "./caught.js";
 import { valuesIn } from "./former.js";
 import { announceChange } from "./study-changed.js";
-import { say, sayThere } from "./toasts.js";
+import { showToast, showToastAfterLoading } from "./toasts.js";
 
 /** @typedef {object} Undo the request that undoes an action
  * @property {string} method
@@ -41,14 +41,14 @@ export async function sendUndo({ method, path, body, done }, isElsewhere = false
   try {
     await call(method, path, body);
     if (isElsewhere) {
-      if (done) sayThere(done);
+      if (done) showToastAfterLoading(done);
       location.reload();
     } else {
-      if (done) say(done);
+      if (done) showToast(done);
       announceChange();
     }
   } catch (error) {
-    say(statusOf(error) === 412 ? notUndone(problemOf(error)) : messageOf(error));
+    showToast(statusOf(error) === 412 ? notUndone(problemOf(error)) : messageOf(error));
   }
 }
 
