@@ -169,6 +169,7 @@ bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmar
 	@$(BIN)/python -m benchmarks.quality run --problems development --methods random,auto,cma,tpe --budget 200 --out $(RESULTS)/quality-development.json
 	@$(BIN)/python -m benchmarks.quality run --problems final --methods random,directl,cma,ipop,turbo,tpe,gpsampler,auto --budget 1000 --out $(RESULTS)/quality-final.json
 	@$(BIN)/python -m benchmarks.quality run --problems tables --methods random,cma,ipop,turbo,tpe,auto --out $(RESULTS)/quality-final.json
+	@$(BIN)/python -m benchmarks.quality run --problems bbob --methods random,directl,cma,ipop,tpe,auto --out $(RESULTS)/quality-bbob.json
 	@$(BIN)/python -m benchmarks.quality run --problems many --methods random,cma,ipop,turbo,tpe,auto --out $(RESULTS)/quality-many.json
 	@$(BIN)/python -m benchmarks.quality run --problems nature,nature-further,nature-final --methods random,tpe,auto --out $(RESULTS)/quality-nature.json
 	@$(BIN)/python -m benchmarks.quality run --problems nature,nature-further,nature-final --methods gpsampler --budget 50 --out $(RESULTS)/quality-nature.json
@@ -184,8 +185,10 @@ bench-quality: $(PEERS)  ## ours and the peers (hours; resumes); writes benchmar
 bench-ablation: $(LOOPS)  ## what each mechanism of auto gains (about an hour; resumes); writes benchmarks/results/ablation.json
 	@$(BIN)/python -m benchmarks.quality.ablation
 
-generate: $(LOOPS)  ## write what comes from the code, and name the files that change: methods of both clients, examples of the HTTP API, documentation, numbers in sentences; format the scripts of the page
+generate: $(LOOPS)  ## write what comes from the code, and name the files that change: settings of a study, methods of both clients, examples of the HTTP API, documentation, numbers in sentences; format the scripts of the page
 	@echo "Writing what comes from the code (about 20 seconds) ..."
+	@$(BIN)/python -m tools.study_settings
+	@$(BIN)/python -m tools.copies
 	@$(BIN)/python -m tools.client_methods
 	@$(BIN)/python -m tools.http_examples
 	@$(BIN)/python -m tools.mistakes

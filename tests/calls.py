@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from inspect import unwrap
 from types import FrameType
 from typing import Any
 
@@ -19,7 +20,7 @@ does the function, and this thread is no longer observed."""
 @contextmanager
 def watching(functions: Mapping[Callable[..., Any], Seen]) -> Iterator[None]:
     """Observe the calls of some functions within the block, in this thread and in threads started meanwhile."""
-    seen = {function.__code__: see for function, see in functions.items()}
+    seen = {unwrap(function).__code__: see for function, see in functions.items()}
     before = sys.getprofile()
 
     def profile(frame: FrameType, event: str, _: object) -> None:

@@ -10,8 +10,6 @@ Their classes have the names of the public classes that inherit them, since Pyth
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -180,7 +178,7 @@ class {methods.name}:
         indented = "\n".join(f"    {line}" for line in lines)
         lines = ["from __future__ import annotations", "from typing import TYPE_CHECKING"]
         lines += [f"if TYPE_CHECKING:\n{indented}"]
-    return _formatted(text.replace("%s", "\n".join(lines)))
+    return generated.formatted(text.replace("%s", "\n".join(lines)))
 
 
 def _names(tree: ast.Module) -> Iterator[str]:
@@ -246,13 +244,6 @@ def _passed(procedure: ast.FunctionDef) -> Iterator[str]:
     if settings := client_settings.settings_of(procedure):
         named = ", ".join(f"{each.name}={each.name}" for each in settings)
         yield f"**given({named}, **{client_settings.OTHERS})"
-
-
-def _formatted(text: str) -> str:
-    for command in (["check", "--quiet", "--select", "I", "--fix"], ["format", "--quiet"]):
-        ruff = [str(Path(sys.executable).with_name("ruff")), *command, "--stdin-filename", str(PACKAGE / "_a.py"), "-"]
-        text = subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
-    return text
 
 
 if __name__ == "__main__":

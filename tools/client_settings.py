@@ -7,9 +7,10 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-SETTINGS = Path(__file__).parents[1] / "client" / "adabkb_client" / "_settings.py"
+from tools import generated
+
+SETTINGS = generated.CLIENT / "_study_settings.py"
 WIDTH = 112
 """Columns of a docstring's lines without the indentation of a method."""
 INDENT = " " * 4
@@ -34,7 +35,7 @@ def imports() -> dict[str, str]:
         if isinstance(node, ast.ImportFrom):
             found |= {each.name: f"from {node.module} import {each.name}" for each in node.names}
         elif isinstance(node, ast.ClassDef):
-            found[node.name] = f"from adabkb_client._settings import {node.name}"
+            found[node.name] = f"from adabkb_client._study_settings import {node.name}"
     return found | {name: f"from adabkb_client._settings import {name}" for name in ("NOT_GIVEN", "given")}
 
 

@@ -12,6 +12,7 @@ import typer
 from benchmarks.output import RESULTS
 from benchmarks.pool import keep_all
 from benchmarks.quality import plots, report, store
+from benchmarks.quality.bbob import BBOB_PROBLEMS
 from benchmarks.quality.families import DEVELOPMENT_PROBLEMS, FINAL_PROBLEMS, MANY_PROBLEMS, SMOOTH_PROBLEMS
 from benchmarks.quality.methods import METHODS, Entry, policy
 from benchmarks.quality.nature import NATURE_CHOOSING, NATURE_FINAL, NATURE_FURTHER
@@ -28,6 +29,7 @@ GROUPS: dict[str, dict[str, Problem]] = {
     "smooth": SMOOTH_PROBLEMS,
     "many": MANY_PROBLEMS,
     "tables": TABLE_PROBLEMS,
+    "bbob": BBOB_PROBLEMS,
     "nature": NATURE_CHOOSING,
     "nature-further": NATURE_FURTHER,
     "nature-final": NATURE_FINAL,

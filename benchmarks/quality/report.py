@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.functions import Array
 from benchmarks.output import RESULTS
-from benchmarks.quality import store, workers
+from benchmarks.quality import bbob, store, workers
 from benchmarks.quality.families import DEVELOPMENT_PROBLEMS, FINAL_PROBLEMS, MANY_PROBLEMS
 from benchmarks.quality.methods import METHODS
 from benchmarks.quality.nature import NATURE_CHOOSING, NATURE_FINAL, NATURE_FURTHER
@@ -43,6 +43,8 @@ TABLE_BUDGETS = (25, 50, 100)
 MANY = RESULTS / "quality-many.json"
 """Made by ``run --problems many --out``; see the Makefile."""
 MANY_BUDGETS = (50, 100, 200, 300)
+BBOB = RESULTS / "quality-bbob.json"
+"""Made by ``run --problems bbob --out``; see the Makefile."""
 NATURE = RESULTS / "quality-nature.json"
 """Made by ``run --problems nature,nature-further,nature-final --out``; see the Makefile."""
 NATURE_BUDGETS = (10, 20, 30, 50, 100)
@@ -86,6 +88,7 @@ def sections(results: Results, budget: int = SHOWN_BUDGET) -> dict[str, str]:
         "final": families(final, FINAL_PROBLEMS, FINAL_BUDGETS),
         "tables": tables(final),
         "many": many(store.load(MANY)),
+        "bbob": public(store.load(BBOB)),
     }
 
 
@@ -173,6 +176,29 @@ def many(results: Results) -> str:
     names = list(MANY_PROBLEMS)
     parts = [compared(results, names, MANY_BUDGETS, measure) for measure in (RANK, MUCH_WORSE, RATIO)]
     return "\n\n".join([*parts, last_medians(results, names, MANY_BUDGETS[-1])])
+
+
+def public(results: Results) -> str:
+    """Shares of the targets that are reached on the public functions, methods by dimensions."""
+    parts = []
+    for factor in bbob.EVALUATIONS:
+        shares = {d: reached(results, d, factor * d) for d in bbob.DIMENSIONS}
+        rows = [
+            [name, *(f"{np.mean(list(shares[d][name].values())):.2f}" for d in bbob.DIMENSIONS)]
+            for name in order(set.intersection(*(set(of_method) for of_method in shares.values())))
+        ]
+        header = ["method", *(f"{d} parameters" for d in bbob.DIMENSIONS)]
+        parts.append(f"Share of targets after {factor} evaluations per parameter:\n\n{table(header, rows)}")
+    return "\n\n".join(parts)
+
+
+def reached(results: Results, dimension: int, budget: int) -> dict[str, dict[str, float]]:
+    """The mean share of the targets that each method has reached on each public function of a dimension."""
+    names = [name for name, problem in bbob.BBOB_PROBLEMS.items() if problem.dimension == dimension]
+    return {
+        method: {name: float(np.mean([bbob.reached(regret) for regret in of[name]])) for name in names}
+        for method, of in collect(results, names, budget).items()
+    }
 
 
 def tables(results: Results) -> str:

@@ -92,11 +92,10 @@ from adabkb_client._settings import (
     Plates,
     Quantity,
     Stop,
-    StudyChanges,
     StudyObjective,
-    StudySettings,
 )
 from adabkb_client._study import DefinedByRun, Study
+from adabkb_client._study_settings import StudyChanges, StudySettings
 from adabkb_client._trial import AsyncLeasedTrial, LeasedTrial
 from adabkb_client._webhooks import verify_webhook
 from adabkb_client.errors import (

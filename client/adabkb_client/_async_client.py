@@ -133,4 +133,4 @@ class AsyncClient(AsyncClientMethods, Connected[AsyncTransport]):
         await self._transport.perform(client_calls.purge_study(deletion))
 
 
-add_hints(AsyncClient, "__init__", "create_study", "define_by_run")
+add_hints(AsyncClient)

@@ -300,4 +300,4 @@ class AsyncDefinedByRun(AsyncStudy):
         await self._transport.perform_in_threads(prepare(self._calls, self._definition, objective))
 
 
-add_hints(AsyncStudy, "suggest")
+add_hints(AsyncStudy, without=("run", "optimize"))

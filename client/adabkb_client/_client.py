@@ -197,4 +197,4 @@ class Client(ClientMethods, Connected[Transport]):
         self._transport.perform(client_calls.purge_study(deletion))
 
 
-add_hints(Client, "__init__", "create_study", "define_by_run")
+add_hints(Client)

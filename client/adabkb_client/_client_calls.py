@@ -10,8 +10,9 @@ from typing import Any, Unpack
 from adabkb_client._calls import Call, Listing, Param, Steps, study_path
 from adabkb_client._parameters import Parameter, to_wire, warn_of_unreachable_bound
 from adabkb_client._records import Deletion, ListedStudy, StudyInfo, decode
-from adabkb_client._settings import Direction, StudyChanges, StudySettings, check_settings
+from adabkb_client._settings import Direction, check_settings
 from adabkb_client._study_calls import StudyCalls
+from adabkb_client._study_settings import StudyChanges, StudySettings
 from adabkb_client._values import plain
 from adabkb_client.errors import AdaBKBError, Conflict, NotFound, Unavailable, from_problem
 

@@ -44,34 +44,34 @@ class Client:
         direction: Direction | None = None,
         *,
         update: bool = False,
+        title: str | None = NOT_GIVEN,
+        description: str | None = NOT_GIVEN,
         budget: SupportsIndex | CostBudget | PlateBudget | None = NOT_GIVEN,
+        noise_std: SupportsFloat | None = NOT_GIVEN,
         tolerance: SupportsFloat | None = NOT_GIVEN,
-        stop: Stop | None = NOT_GIVEN,
         lease_seconds: SupportsFloat = NOT_GIVEN,
         max_attempts: SupportsIndex = NOT_GIVEN,
         max_runtime_seconds: SupportsFloat | None = NOT_GIVEN,
         failure_limit: SupportsIndex | None = NOT_GIVEN,
         pending_limit: SupportsIndex | None = NOT_GIVEN,
-        title: str | None = NOT_GIVEN,
-        description: str | None = NOT_GIVEN,
-        tags: Mapping[str, str] = NOT_GIVEN,
-        quantities: Mapping[str, Quantity] = NOT_GIVEN,
-        outcome_constraints: Sequence[OutcomeConstraint] = NOT_GIVEN,
+        stop: Stop | None = NOT_GIVEN,
         early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None = NOT_GIVEN,
-        noise_std: SupportsFloat | None = NOT_GIVEN,
+        tags: Mapping[str, str] = NOT_GIVEN,
+        outcome_constraints: Sequence[OutcomeConstraint] = NOT_GIVEN,
         per_cost: bool = NOT_GIVEN,
         robust: bool = NOT_GIVEN,
-        seed: SupportsIndex | None = NOT_GIVEN,
+        quantities: Mapping[str, Quantity] = NOT_GIVEN,
+        objectives: Sequence[StudyObjective] = NOT_GIVEN,
+        algorithm: Algorithm = NOT_GIVEN,
         constraints: Sequence[str] = NOT_GIVEN,
         mixtures: Sequence[Mixture] = NOT_GIVEN,
+        seed: SupportsIndex | None = NOT_GIVEN,
         metrics: Sequence[str] = NOT_GIVEN,
-        objectives: Sequence[StudyObjective] = NOT_GIVEN,
         prior: Mapping[str, Belief] = NOT_GIVEN,
         baseline: Mapping[str, Any] = NOT_GIVEN,
-        transfer_from: Sequence[str] = NOT_GIVEN,
         cost: Literal["told", "measured"] | None = NOT_GIVEN,
+        transfer_from: Sequence[str] = NOT_GIVEN,
         plates: Plates | None = NOT_GIVEN,
-        algorithm: Algorithm = NOT_GIVEN,
         **others: Never,
     ) -> Study:
         """Create a study, or open it if it exists with the same definition::
@@ -93,40 +93,43 @@ class Client:
             parameters: the search space.
             direction: "minimize" or "maximize"; required unless there are ``objectives``, which have their own.
             update: if the study exists and differs only in settings that ``Study.update`` can change, change them.
+            title: the name of the study for display, such as ``"Suzuki coupling"``; by default its id. None removes it.
+            description: what the study is about, for people.
             budget: the maximum number of trials, such as ``50``, each counted once however often it is leased; or the
                 maximum total cost of the results, ``{"cost": 12.5}``; or, with ``plates``, the maximum number of
                 plates, ``{"plates": 3}``. With early stopping, a stopped trial counts only as the share of
                 ``max_steps`` that it has taken, so more trials may start. To limit the number of started trials, use
                 ``n_trials`` of ``run`` or ``optimize``.
+            noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
+                exact. With None, it is learned.
             tolerance: the study is complete when its gap, the model's bound on what further trials can gain, is at most
                 this, such as ``0.01``, in the objective's units.
-            stop: rules that end the study before the budget is used up: ``{"no_gain_for": 20}`` after 20 results in a
-                row without an improvement, ``{"gap_share_below": 0.01}`` when the gap is below 0.01 of the range of the
-                results, or both.
             lease_seconds: how long a trial stays with a worker that sends no heartbeat, such as ``600``, unless the
                 worker gives another duration.
             max_attempts: the number of expired leases after which a trial fails, such as ``3``.
             max_runtime_seconds: time limit of one attempt, such as ``7200``, regardless of heartbeats.
             failure_limit: the number of failed trials in a row after which the study is paused, such as ``10``.
             pending_limit: the maximum number of unfinished trials, such as ``8``.
-            title: the name of the study for display, such as ``"Suzuki coupling"``; by default its id. None removes it.
-            description: what the study is about, for people.
-            tags: strings by name, for searching studies, such as ``{"project": "solvents"}``.
-            quantities: labels, units, digits and natural bounds of measured quantities by name, where "value" stands
-                for a single objective, such as
-                ``{"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}}``.
-            outcome_constraints: bounds of metrics, each with ``lower``, ``upper`` or both, such as
-                ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them.
+            stop: rules that end the study before the budget is used up: ``{"no_gain_for": 20}`` after 20 results in a
+                row without an improvement, ``{"gap_share_below": 0.01}`` when the gap is below 0.01 of the range of the
+                results, or both.
             early_stopping: the rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``,
                 ``AshaRule(27)`` or ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
                 ``{"rule": "median", "max_steps": 27}``.
-            noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
-                exact. With None, it is learned.
+            tags: strings by name, for searching studies, such as ``{"project": "solvents"}``.
+            outcome_constraints: bounds of metrics, each with ``lower``, ``upper`` or both, such as
+                ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them.
             per_cost: if ``True``, the server suggests the points with the largest expected gain per expected cost.
             robust: if ``True``, the model gives less weight to results that other results contradict, and the server
                 suggests the points of these results again.
-            seed: studies with the same definition, seed (such as ``1``) and results suggest the same points. With None,
-                the server draws a seed.
+            quantities: labels, units, digits and natural bounds of measured quantities by name, where "value" stands
+                for a single objective, such as
+                ``{"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}}``.
+            objectives: two to four objectives, instead of a ``direction``, such as
+                ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``.
+                ``reference`` (only results better than this count in the hypervolume) and ``noise_std`` are optional.
+            algorithm: an algorithm other than ``auto``, with its constants, such as ``{"profile": "paper"}``, or
+                ``{"kind": "random"}`` and ``{"kind": "sobol"}`` as baselines: see docs/systems.md.
             constraints: what every point satisfies: strings in Python syntax with the names of parameters, such as
                 ``["a + b <= 1", 'kernel == "rbf" or degree <= 3']``. All must hold. Each of these lines is a
                 constraint:
@@ -141,23 +144,20 @@ class Client:
             mixtures: shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``.
                 Optional are ``total`` (the sum of the shares, by default 1), ``at_most`` (the maximum number of shares
                 above 0) and ``least`` (the minimum of a share that is not 0).
+            seed: studies with the same definition, seed (such as ``1``) and results suggest the same points. With None,
+                the server draws a seed.
             metrics: the metrics of each result in addition to its value, such as ``["latency_ms"]``.
-            objectives: two to four objectives, instead of a ``direction``, such as
-                ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``.
-                ``reference`` (only results better than this count in the hypervolume) and ``noise_std`` are optional.
             prior: beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}``
                 on a log scale, ``{"x": {"around": 2, "width": 1}}`` on a linear scale,
                 ``{"optimizer": {"weights": {"adam": 3}}}`` for choices.
             baseline: the current settings, by parameter, such as ``{"temperature": 80}``: among equally good points,
                 the recommendation changes the fewest of them.
-            transfer_from: ids of older studies, such as ``["net-2025"]``, whose results the model also uses, as far as
-                they agree with the new ones.
             cost: the source of the metric "cost": ``"told"`` (each result gives it) or ``"measured"`` (the duration of
                 the attempt in seconds).
+            transfer_from: ids of older studies, such as ``["net-2025"]``, whose results the model also uses, as far as
+                they agree with the new ones.
             plates: batches of trials that share some values, such as ``{"size": 24, "shared": ["temperature"]}``.
                 Results of the same plate share an offset, whose size the model learns.
-            algorithm: an algorithm other than ``auto``, with its constants, such as ``{"profile": "paper"}``, or
-                ``{"kind": "random"}`` and ``{"kind": "sobol"}`` as baselines: see docs/systems.md.
             others: any other setting raises TypeError or Invalid.
 
         Returns:
@@ -174,34 +174,34 @@ class Client:
             direction,
             update=update,
             **given(
+                title=title,
+                description=description,
                 budget=budget,
+                noise_std=noise_std,
                 tolerance=tolerance,
-                stop=stop,
                 lease_seconds=lease_seconds,
                 max_attempts=max_attempts,
                 max_runtime_seconds=max_runtime_seconds,
                 failure_limit=failure_limit,
                 pending_limit=pending_limit,
-                title=title,
-                description=description,
-                tags=tags,
-                quantities=quantities,
-                outcome_constraints=outcome_constraints,
+                stop=stop,
                 early_stopping=early_stopping,
-                noise_std=noise_std,
+                tags=tags,
+                outcome_constraints=outcome_constraints,
                 per_cost=per_cost,
                 robust=robust,
-                seed=seed,
+                quantities=quantities,
+                objectives=objectives,
+                algorithm=algorithm,
                 constraints=constraints,
                 mixtures=mixtures,
+                seed=seed,
                 metrics=metrics,
-                objectives=objectives,
                 prior=prior,
                 baseline=baseline,
-                transfer_from=transfer_from,
                 cost=cost,
+                transfer_from=transfer_from,
                 plates=plates,
-                algorithm=algorithm,
                 **others,
             ),
         )
@@ -213,34 +213,34 @@ class Client:
         id: str,
         direction: Direction | None = None,
         *,
+        title: str | None = NOT_GIVEN,
+        description: str | None = NOT_GIVEN,
         budget: SupportsIndex | CostBudget | PlateBudget | None = NOT_GIVEN,
+        noise_std: SupportsFloat | None = NOT_GIVEN,
         tolerance: SupportsFloat | None = NOT_GIVEN,
-        stop: Stop | None = NOT_GIVEN,
         lease_seconds: SupportsFloat = NOT_GIVEN,
         max_attempts: SupportsIndex = NOT_GIVEN,
         max_runtime_seconds: SupportsFloat | None = NOT_GIVEN,
         failure_limit: SupportsIndex | None = NOT_GIVEN,
         pending_limit: SupportsIndex | None = NOT_GIVEN,
-        title: str | None = NOT_GIVEN,
-        description: str | None = NOT_GIVEN,
-        tags: Mapping[str, str] = NOT_GIVEN,
-        quantities: Mapping[str, Quantity] = NOT_GIVEN,
-        outcome_constraints: Sequence[OutcomeConstraint] = NOT_GIVEN,
+        stop: Stop | None = NOT_GIVEN,
         early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None = NOT_GIVEN,
-        noise_std: SupportsFloat | None = NOT_GIVEN,
+        tags: Mapping[str, str] = NOT_GIVEN,
+        outcome_constraints: Sequence[OutcomeConstraint] = NOT_GIVEN,
         per_cost: bool = NOT_GIVEN,
         robust: bool = NOT_GIVEN,
-        seed: SupportsIndex | None = NOT_GIVEN,
+        quantities: Mapping[str, Quantity] = NOT_GIVEN,
+        objectives: Sequence[StudyObjective] = NOT_GIVEN,
+        algorithm: Algorithm = NOT_GIVEN,
         constraints: Sequence[str] = NOT_GIVEN,
         mixtures: Sequence[Mixture] = NOT_GIVEN,
+        seed: SupportsIndex | None = NOT_GIVEN,
         metrics: Sequence[str] = NOT_GIVEN,
-        objectives: Sequence[StudyObjective] = NOT_GIVEN,
         prior: Mapping[str, Belief] = NOT_GIVEN,
         baseline: Mapping[str, Any] = NOT_GIVEN,
-        transfer_from: Sequence[str] = NOT_GIVEN,
         cost: Literal["told", "measured"] | None = NOT_GIVEN,
+        transfer_from: Sequence[str] = NOT_GIVEN,
         plates: Plates | None = NOT_GIVEN,
-        algorithm: Algorithm = NOT_GIVEN,
         **others: Never,
     ) -> DefinedByRun:
         """Return a study whose search space comes from the objective (define-by-run), as in Optuna.
@@ -257,40 +257,43 @@ class Client:
         Args:
             id: the study's id.
             direction: "minimize" or "maximize"; required unless there are ``objectives``, which have their own.
+            title: the name of the study for display, such as ``"Suzuki coupling"``; by default its id. None removes it.
+            description: what the study is about, for people.
             budget: the maximum number of trials, such as ``50``, each counted once however often it is leased; or the
                 maximum total cost of the results, ``{"cost": 12.5}``; or, with ``plates``, the maximum number of
                 plates, ``{"plates": 3}``. With early stopping, a stopped trial counts only as the share of
                 ``max_steps`` that it has taken, so more trials may start. To limit the number of started trials, use
                 ``n_trials`` of ``run`` or ``optimize``.
+            noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
+                exact. With None, it is learned.
             tolerance: the study is complete when its gap, the model's bound on what further trials can gain, is at most
                 this, such as ``0.01``, in the objective's units.
-            stop: rules that end the study before the budget is used up: ``{"no_gain_for": 20}`` after 20 results in a
-                row without an improvement, ``{"gap_share_below": 0.01}`` when the gap is below 0.01 of the range of the
-                results, or both.
             lease_seconds: how long a trial stays with a worker that sends no heartbeat, such as ``600``, unless the
                 worker gives another duration.
             max_attempts: the number of expired leases after which a trial fails, such as ``3``.
             max_runtime_seconds: time limit of one attempt, such as ``7200``, regardless of heartbeats.
             failure_limit: the number of failed trials in a row after which the study is paused, such as ``10``.
             pending_limit: the maximum number of unfinished trials, such as ``8``.
-            title: the name of the study for display, such as ``"Suzuki coupling"``; by default its id. None removes it.
-            description: what the study is about, for people.
-            tags: strings by name, for searching studies, such as ``{"project": "solvents"}``.
-            quantities: labels, units, digits and natural bounds of measured quantities by name, where "value" stands
-                for a single objective, such as
-                ``{"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}}``.
-            outcome_constraints: bounds of metrics, each with ``lower``, ``upper`` or both, such as
-                ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them.
+            stop: rules that end the study before the budget is used up: ``{"no_gain_for": 20}`` after 20 results in a
+                row without an improvement, ``{"gap_share_below": 0.01}`` when the gap is below 0.01 of the range of the
+                results, or both.
             early_stopping: the rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``,
                 ``AshaRule(27)`` or ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
                 ``{"rule": "median", "max_steps": 27}``.
-            noise_std: standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are
-                exact. With None, it is learned.
+            tags: strings by name, for searching studies, such as ``{"project": "solvents"}``.
+            outcome_constraints: bounds of metrics, each with ``lower``, ``upper`` or both, such as
+                ``[{"metric": "latency_ms", "upper": 20}]``; the best point must satisfy them.
             per_cost: if ``True``, the server suggests the points with the largest expected gain per expected cost.
             robust: if ``True``, the model gives less weight to results that other results contradict, and the server
                 suggests the points of these results again.
-            seed: studies with the same definition, seed (such as ``1``) and results suggest the same points. With None,
-                the server draws a seed.
+            quantities: labels, units, digits and natural bounds of measured quantities by name, where "value" stands
+                for a single objective, such as
+                ``{"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}}``.
+            objectives: two to four objectives, instead of a ``direction``, such as
+                ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``.
+                ``reference`` (only results better than this count in the hypervolume) and ``noise_std`` are optional.
+            algorithm: an algorithm other than ``auto``, with its constants, such as ``{"profile": "paper"}``, or
+                ``{"kind": "random"}`` and ``{"kind": "sobol"}`` as baselines: see docs/systems.md.
             constraints: what every point satisfies: strings in Python syntax with the names of parameters, such as
                 ``["a + b <= 1", 'kernel == "rbf" or degree <= 3']``. All must hold. Each of these lines is a
                 constraint:
@@ -305,23 +308,20 @@ class Client:
             mixtures: shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``.
                 Optional are ``total`` (the sum of the shares, by default 1), ``at_most`` (the maximum number of shares
                 above 0) and ``least`` (the minimum of a share that is not 0).
+            seed: studies with the same definition, seed (such as ``1``) and results suggest the same points. With None,
+                the server draws a seed.
             metrics: the metrics of each result in addition to its value, such as ``["latency_ms"]``.
-            objectives: two to four objectives, instead of a ``direction``, such as
-                ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``.
-                ``reference`` (only results better than this count in the hypervolume) and ``noise_std`` are optional.
             prior: beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}``
                 on a log scale, ``{"x": {"around": 2, "width": 1}}`` on a linear scale,
                 ``{"optimizer": {"weights": {"adam": 3}}}`` for choices.
             baseline: the current settings, by parameter, such as ``{"temperature": 80}``: among equally good points,
                 the recommendation changes the fewest of them.
-            transfer_from: ids of older studies, such as ``["net-2025"]``, whose results the model also uses, as far as
-                they agree with the new ones.
             cost: the source of the metric "cost": ``"told"`` (each result gives it) or ``"measured"`` (the duration of
                 the attempt in seconds).
+            transfer_from: ids of older studies, such as ``["net-2025"]``, whose results the model also uses, as far as
+                they agree with the new ones.
             plates: batches of trials that share some values, such as ``{"size": 24, "shared": ["temperature"]}``.
                 Results of the same plate share an offset, whose size the model learns.
-            algorithm: an algorithm other than ``auto``, with its constants, such as ``{"profile": "paper"}``, or
-                ``{"kind": "random"}`` and ``{"kind": "sobol"}`` as baselines: see docs/systems.md.
             others: any other setting raises TypeError or Invalid.
         """
         return DefinedByRun(
@@ -330,34 +330,34 @@ class Client:
                 id,
                 direction,
                 **given(
+                    title=title,
+                    description=description,
                     budget=budget,
+                    noise_std=noise_std,
                     tolerance=tolerance,
-                    stop=stop,
                     lease_seconds=lease_seconds,
                     max_attempts=max_attempts,
                     max_runtime_seconds=max_runtime_seconds,
                     failure_limit=failure_limit,
                     pending_limit=pending_limit,
-                    title=title,
-                    description=description,
-                    tags=tags,
-                    quantities=quantities,
-                    outcome_constraints=outcome_constraints,
+                    stop=stop,
                     early_stopping=early_stopping,
-                    noise_std=noise_std,
+                    tags=tags,
+                    outcome_constraints=outcome_constraints,
                     per_cost=per_cost,
                     robust=robust,
-                    seed=seed,
+                    quantities=quantities,
+                    objectives=objectives,
+                    algorithm=algorithm,
                     constraints=constraints,
                     mixtures=mixtures,
+                    seed=seed,
                     metrics=metrics,
-                    objectives=objectives,
                     prior=prior,
                     baseline=baseline,
-                    transfer_from=transfer_from,
                     cost=cost,
+                    transfer_from=transfer_from,
                     plates=plates,
-                    algorithm=algorithm,
                     **others,
                 ),
             ),

@@ -1,12 +1,13 @@
 """Tables of records: their columns, and pandas frames."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields as fields_of
 from dataclasses import is_dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from adabkb_client._columns import COLUMNS, FIRST, LAST, MEASURED, PLATE, RESULT, Row
+from adabkb_client._columns import cells as cells_of
 from adabkb_client._records import Change, Observation, StudyInfo, Trial, layout
 from adabkb_client._values import as_it_is
 
@@ -17,13 +18,15 @@ SHOWN = 50
 """The maximum number of items of a list that are shown."""
 LONGEST = 80
 """The maximum number of characters of a value that are shown."""
-COLUMNS = {
+SHOWN_FIELDS = {
     "Trial": ("number", "state", "value", "parameters", "worker", "attempt", "reason"),
     "Observation": ("seq", "trial", "value", "std_error", "parameters", "excluded"),
 }
 """The fields that are shown, by kind of record; other kinds show all."""
-NAMED = ("parameters", "to_measure", "metrics", "std_errors", "attributes")
+NAMED = ("parameters", "to_measure", *MEASURED, "attributes")
 """Fields with values by name."""
+NUMBERS = tuple(f"{field}." for field in MEASURED)
+"""Prefixes of columns of numbers."""
 
 
 def cells(record: Any) -> dict[str, Any]:
@@ -37,7 +40,7 @@ def cells(record: Any) -> dict[str, Any]:
         return {"id": record.id, **owner, "state": record.state, "completed": completed, "best": best}
     fields = record if isinstance(record, Mapping) else vars(record)
     found: dict[str, Any] = {}
-    for name in COLUMNS.get(type(record).__name__, tuple(fields)):
+    for name in SHOWN_FIELDS.get(type(record).__name__, tuple(fields)):
         if name == "parameters" and isinstance(fields[name], Mapping):
             found |= {f"parameters.{each}": choice(value) for each, value in fields[name].items()}
         else:
@@ -64,7 +67,7 @@ def kinds_of(record: type) -> dict[str, str]:
 def typed(found: "pd.DataFrame", kinds: Mapping[str, str]) -> "pd.DataFrame":
     """Return a frame with these types of columns. A missing cell is NaN or NA in numbers and truth values, NaT in
     times, and None in other columns."""
-    kinds = {**kinds, **{name: "float64" for name in found.columns if str(name).startswith(MEASURED)}}
+    kinds = {**kinds, **{name: "float64" for name in found.columns if str(name).startswith(NUMBERS)}}
     found = found.astype({name: kind for name, kind in kinds.items() if name in found.columns})
     for name in found.columns:
         if str(found[name].dtype) in ("object", "str", "string"):
@@ -112,38 +115,15 @@ def changes(found: Sequence[Change]) -> str:
     return ", ".join(texts) or "nothing"
 
 
-Row = dict[str, Any]
-
-FIRST = ("trial", "state")
-"""Columns before the parameters."""
-PLATE = ("plate",)
-"""The column after ``FIRST``, in a study with plates."""
-RESULT = ("value", "std_error")
-"""Columns between the parameters and the metrics."""
-LAST = (
-    "reason",
-    "note",
-    "worker",
-    "reported_by",
-    "attempt",
-    "origin",
-    "started_at",
-    "finished_at",
-    "duration_seconds",
-    "observation",
-    "observed_at",
-    "excluded",
-    "outside",
-)
-"""Columns after the metrics; ``reported_by`` only if a user is known."""
-KINDS = {
-    **dict.fromkeys(("trial", "attempt", "observation"), "Int64"),
-    **dict.fromkeys(("excluded", "outside"), "boolean"),
-    **dict.fromkeys(("reason", "note", "worker", "reported_by", "origin"), "object"),
-    **dict.fromkeys(("started_at", "finished_at", "observed_at"), "datetime64[us, UTC]"),
-    **dict.fromkeys(("value", "std_error", "duration_seconds"), "float64"),
+KINDS_OF_COLUMNS = {
+    "integer": "Int64",
+    "number": "float64",
+    "text": "object",
+    "flag": "boolean",
+    "time": "datetime64[us, UTC]",
 }
-"""Pandas types of columns of a study's table that may have empty cells."""
+KINDS = {name: KINDS_OF_COLUMNS[column.kind] for name, column in COLUMNS.items()}
+"""Pandas types of columns of a study's table."""
 KIND_OF: dict[Any, str] = {
     int | None: "Int64",
     float | None: "float64",
@@ -153,22 +133,19 @@ KIND_OF: dict[Any, str] = {
     str: "object",
 }
 """Pandas types of a record's fields that may be None, and of texts."""
-MEASURED = ("metrics.", "std_errors.")
-"""Prefixes of columns of numbers."""
 
 
 def of_study(study: StudyInfo, trials: Sequence[Trial], observations: Iterable[Observation]) -> "pd.DataFrame":
     """Return the frame of a study: see ``Study.to_frame``."""
     cells_by_row = list(rows(trials, observations))
-    kinds = {**KINDS, **(dict.fromkeys(PLATE, "Int64") if study.plates else {})}
     names = columns(study, has_reporters=any(row.get("reported_by") for row in cells_by_row))
-    return typed(pandas("to_frame()").DataFrame(cells_by_row, columns=names), kinds)
+    return typed(pandas("to_frame()").DataFrame(cells_by_row, columns=names), KINDS)
 
 
 def columns(study: StudyInfo, *, has_reporters: bool) -> list[str]:
     """Return the columns of a study's table in order."""
     metrics = [*(each["metric"] for each in study.objectives), *study.metrics]
-    measured = [f"{field}.{name}" for field in ("metrics", "std_errors") for name in metrics]
+    measured = [f"{field}.{name}" for field in MEASURED for name in metrics]
     plate = PLATE if study.plates else ()
     parameters = (f"parameters.{each['name']}" for each in study.parameters)
     last = (name for name in LAST if has_reporters or name != "reported_by")
@@ -186,34 +163,10 @@ def rows(trials: Sequence[Trial], observations: Iterable[Observation]) -> Iterat
         results.setdefault(observation.trial, []).append(observation)
     for trial in trials:
         own = results.get(trial.number, ()) if trial.state in ("completed", "stopped") else ()
-        yield from (_of_trial(trial, result) | _of_result(result) for result in own)
+        yield from (cells_of(trial, result) | _point(result.parameters) for result in own)
         if not own:
-            yield _of_trial(trial, None) | _point(trial.parameters)
-    yield from ({"state": "completed"} | _of_result(result) for result in results.get(None, ()))
-
-
-def _of_trial(trial: Trial, result: Observation | None) -> Row:
-    """Return the cells of a trial, and of its last attempt unless the result belongs to an earlier one."""
-    row = {name: getattr(trial, name) for name in ("state", "reason", "reported_by", "attempt", "origin")}
-    row["note"] = _text(trial.attributes.get("note"))
-    if result is None or result.attempt == trial.attempt:
-        row |= {name: getattr(trial, name) for name in ("worker", "started_at", "finished_at")}
-        row["duration_seconds"] = trial.seconds
-    return {"trial": trial.number, **({} if trial.plate is None else {"plate": trial.plate}), **row}
-
-
-def _text(note: Any) -> str | None:
-    """Return a note: text as it is, any other value as JSON."""
-    return note if note is None or isinstance(note, str) else json.dumps(note)
-
-
-def _of_result(result: Observation) -> Row:
-    row = {name: getattr(result, name) for name in (*RESULT, "attempt", "observed_at", "excluded", "outside")}
-    for field in ("metrics", "std_errors"):
-        row |= {f"{field}.{name}": number for name, number in (getattr(result, field) or {}).items()}
-    if result.plate is not None:
-        row["plate"] = result.plate
-    return {**row, "observation": result.seq, "duration_seconds": result.seconds, **_point(result.parameters)}
+            yield cells_of(trial, None) | _point(trial.parameters)
+    yield from (cells_of(None, result) | _point(result.parameters) for result in results.get(None, ()))
 
 
 def _point(parameters: Mapping[str, Any]) -> Row:

@@ -26,7 +26,7 @@ from io import StringIO
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from adabkb_client import _tables as tables
-from adabkb_client._hints import add_hint
+from adabkb_client._hints import add_hints
 from adabkb_client._values import plain
 
 log = logging.getLogger("adabkb_client")
@@ -60,14 +60,10 @@ def _at_most_positional(count: int, remedy: str) -> Callable[[type[T]], type[T]]
             if len(values) > count:
                 called = f"{kind.__name__}({', '.join(map(repr, values))})"
                 raise TypeError(f"{called} {remedy.format(kind=kind.__name__, values=list(values))}")
-            try:
-                init(self, *values, **named)
-            except TypeError as error:
-                add_hint(error, init, named)
-                raise
+            init(self, *values, **named)
 
         kind.__init__ = checked  # type: ignore[method-assign, assignment]
-        return kind
+        return add_hints(kind)
 
     return explained
 
@@ -239,6 +235,7 @@ class Categorical:
         return {"kind": "categorical", **own, **_known(self.context), **_wire(self.when), **_words(self)}
 
 
+@add_hints
 @dataclass(frozen=True)
 class Bool:
     """True or false. ``when`` is as in ``Float``."""
@@ -256,6 +253,7 @@ class Bool:
         return {"kind": "bool", **_known(self.context), **_wire(self.when), **_words(self)}
 
 
+@add_hints
 @dataclass(frozen=True)
 class Fixed:
     """A constant that is part of every point."""
@@ -277,6 +275,7 @@ MAX_TEXTS = 50
 """The maximum number of different strings in a column of descriptors."""
 
 
+@add_hints
 @dataclass(frozen=True)
 class Catalogue:
     """A parameter whose values are names of rows. ``descriptors`` describe the rows: by name, one number for each row.

@@ -27,18 +27,9 @@ from typing import (
 
 from adabkb_client._settings import (
     Algorithm,
-    Belief,
-    CostBudget,
     Direction,
-    EarlyStopping,
-    Mixture,
-    OutcomeConstraint,
-    PlateBudget,
-    Plates,
-    Quantity,
-    Stop,
-    StudyObjective,
 )
+from adabkb_client._study_settings import StudyDefinition
 from adabkb_client.errors import AdaBKBError, UnexpectedAnswer, from_problem
 
 T = TypeVar("T")
@@ -164,6 +155,9 @@ class ModelState(TypedDict):
     """Why the model could not be updated."""
     reason: str | None
     """Why the study has no gap."""
+    rests_on: int | None
+    """The revision of the study that the gap and these numbers rest on; None before the first. A result of a later
+    revision is not included yet."""
     leaves: int
     """The number of leaves of the partition tree."""
     depth: int
@@ -573,7 +567,7 @@ class StudySummary(Record):
 
 
 @dataclass(frozen=True, repr=False)
-class StudyInfo(StudySummary):
+class StudyInfo(StudyDefinition, StudySummary):
     """A study with its definition. ``parameters``, ``algorithm`` and other settings that are dicts are JSON as
     in docs/http.md."""
 
@@ -583,76 +577,19 @@ class StudyInfo(StudySummary):
     """The search space: for each parameter a dict with ``name``, ``kind`` ("float", "int", "ordinal", "categorical",
     "bool", "catalogue" or "fixed"), its ``low`` and ``high``, ``choices`` or ``values``, and ``when`` if it has a
     condition."""
-    algorithm: Algorithm
-    """The algorithm with its constants: ``kind``, ``profile`` and others."""
-    budget: int | CostBudget | PlateBudget | None
-    """The maximum number of trials, or the maximum total cost, ``{"cost": 12.5}``, or the maximum number of plates,
-    ``{"plates": 3}``. None means no limit."""
-    seed: int
-    """The seed of the suggestions."""
-    noise_std: float | None
-    """The standard deviation of a result; None if it is learned."""
-    tolerance: float | None
-    """The study is complete once its gap is at most this."""
-    lease_seconds: float
-    """The default duration of a lease, in seconds."""
-    max_attempts: int
-    """The number of expired leases after which a trial fails."""
-    max_runtime_seconds: float | None
-    """The time limit of one attempt, in seconds."""
-    failure_limit: int | None
-    """The number of failed trials in a row after which the study is paused."""
-    pending_limit: int | None
-    """The maximum number of unfinished trials."""
-    tags: dict[str, str]
-    """The tags: name -> text."""
     model: ModelState
     """The state of the model: a dict with ``status`` ("empty", "ok" or "degraded"), ``error``, ``reason`` (why the
-    study has no gap), ``leaves``, ``depth``, ``dictionary`` and ``effective_dimension``."""
+    study has no gap), ``rests_on``, ``leaves``, ``depth``, ``dictionary`` and ``effective_dimension``."""
     created_at: datetime
     """When the study was created."""
     updated_at: datetime
     """When the study last changed."""
-    stop: Stop | None = None
-    """The rules that end the study: a dict with ``no_gain_for``, ``gap_share_below`` or both."""
-    constraints: tuple[str, ...] = ()
-    """The constraints that every point satisfies."""
-    mixtures: tuple[Mixture, ...] = ()
-    """Shares of a whole: dicts with ``parameters``, ``total``, ``at_most`` and ``least``."""
-    early_stopping: EarlyStopping | None = None
-    """The rule that ends trials early: a dict as in ``EarlyStopping``."""
-    objectives: tuple[StudyObjective, ...] = ()
-    """The objectives, if there are several: dicts as in ``StudyObjective``."""
-    metrics: tuple[str, ...] = ()
-    """The metrics of each result in addition to its value."""
-    outcome_constraints: tuple[OutcomeConstraint, ...] = ()
-    """The bounds of metrics: dicts as in ``OutcomeConstraint``."""
     space_version: int = 1
     """1 at first; it increases by one with each edit of the space."""
     defaults: Parameters = field(default_factory=dict)
     """The values of parameters that an edit added, in points from before the edit."""
-    prior: dict[str, Belief] = field(default_factory=dict)
-    """The beliefs about the optimum: parameter -> a dict as in ``Belief``."""
-    baseline: Parameters = field(default_factory=dict)
-    """The current settings: parameter -> value."""
-    transfer_from: tuple[str, ...] = ()
-    """The ids of older studies whose results the model uses."""
-    quantities: dict[str, Quantity] = field(default_factory=dict)
-    """Measured quantity, or "value" -> a dict as in ``Quantity``."""
-    cost: str | None = None
-    """The source of the metric "cost": "told", "measured" or None."""
-    per_cost: bool = False
-    """Whether points are suggested by expected gain per cost."""
-    robust: bool = False
-    """Whether results that other results contradict have less weight."""
     cost_spent: float | None = None
     """The total cost of all results, in a study with a cost."""
-    plates: Plates | None = None
-    """Batches of trials that share values: a dict as in ``Plates``."""
-    title: str | None = None
-    """The name of the study for display."""
-    description: str | None = None
-    """What the study is about."""
 
     @property
     def trial_budget(self) -> int | None:

@@ -1,13 +1,10 @@
-"""The settings of a study, which ``create_study`` and ``update`` accept as keyword arguments: names and types.
-
-The docstrings of the clients' methods repeat the texts below: see ``_client_methods.py``. The
-server validates their values and combinations: see docs/http.md.
-"""
+"""The types of which the settings of a study consist, and checks of the settings before they are sent."""
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Required, SupportsFloat, SupportsIndex, TypedDict, final
 
+from adabkb_client._hints import add_hints
 from adabkb_client._values import shown
 
 Direction = Literal["minimize", "maximize"]
@@ -65,6 +62,7 @@ class EarlyStopping(TypedDict, total=False):
     """For "patience": improvements no larger than this do not count."""
 
 
+@add_hints
 class MedianRule(dict[str, Any]):
     """Stops a trial whose best value is worse than the median of other trials at the same step: ``MedianRule(27)``.
 
@@ -83,6 +81,7 @@ class MedianRule(dict[str, Any]):
         )
 
 
+@add_hints
 class AshaRule(dict[str, Any]):
     """Asynchronous successive halving: one in ``eta`` trials that reach a rung continues: ``AshaRule(27, eta=3)``.
 
@@ -116,6 +115,7 @@ class AshaRule(dict[str, Any]):
         )
 
 
+@add_hints
 class PatienceRule(dict[str, Any]):
     """Stops a trial whose value has not improved for some steps; its last value is its result:
     ``PatienceRule(27, no_gain_for=5)``.
@@ -301,128 +301,6 @@ class Algorithm(TypedDict, total=False):
     slack: float
     """For "gp-threds": the margin below the threshold at which the children of a cell are rejected, as a multiple of
     the cell's side."""
-
-
-class StudyChanges(TypedDict, total=False):
-    """The settings that can be changed while a study runs. For a limit, None means no limit.
-
-    They are ``budget``, ``tolerance``, ``stop``, ``lease_seconds``, ``max_attempts``, ``max_runtime_seconds``,
-    ``failure_limit``, ``pending_limit``, ``title``, ``description``, ``tags``, ``quantities``, ``outcome_constraints``,
-    ``early_stopping``, ``noise_std``, ``per_cost`` and ``robust``. A cost budget can only be replaced by another cost
-    budget, and another budget cannot be replaced by a cost budget. ``stop`` replaces both of its rules. Outcome
-    constraints can only name metrics that the study measures. Early stopping cannot be removed, and keeps its rule,
-    ``max_steps`` and ``metric``.
-    """
-
-    budget: SupportsIndex | CostBudget | PlateBudget | None
-    """The maximum number of trials, such as ``50``, each counted once however often it is leased; or the maximum total
-    cost of the results, ``{"cost": 12.5}``; or, with ``plates``, the maximum number of plates, ``{"plates": 3}``. With
-    early stopping, a stopped trial counts only as the share of ``max_steps`` that it has taken, so more trials may
-    start. To limit the number of started trials, use ``n_trials`` of ``run`` or ``optimize``."""
-    tolerance: SupportsFloat | None
-    """The study is complete when its gap, the model's bound on what further trials can gain, is at most this, such as
-    ``0.01``, in the objective's units."""
-    stop: Stop | None
-    """Rules that end the study before the budget is used up: ``{"no_gain_for": 20}`` after 20 results in a row without
-    an improvement, ``{"gap_share_below": 0.01}`` when the gap is below 0.01 of the range of the results, or both."""
-    lease_seconds: SupportsFloat
-    """How long a trial stays with a worker that sends no heartbeat, such as ``600``, unless the worker gives another
-    duration."""
-    max_attempts: SupportsIndex
-    """The number of expired leases after which a trial fails, such as ``3``."""
-    max_runtime_seconds: SupportsFloat | None
-    """Time limit of one attempt, such as ``7200``, regardless of heartbeats."""
-    failure_limit: SupportsIndex | None
-    """The number of failed trials in a row after which the study is paused, such as ``10``."""
-    pending_limit: SupportsIndex | None
-    """The maximum number of unfinished trials, such as ``8``."""
-    title: str | None
-    """The name of the study for display, such as ``"Suzuki coupling"``; by default its id. None removes it."""
-    description: str | None
-    """What the study is about, for people."""
-    tags: Mapping[str, str]
-    """Strings by name, for searching studies, such as ``{"project": "solvents"}``."""
-    quantities: Mapping[str, Quantity]
-    """Labels, units, digits and natural bounds of measured quantities by name, where "value" stands for a single
-    objective, such as ``{"value": {"label": "Yield", "unit": "%", "digits": 1, "low": 0, "high": 100}}``."""
-    outcome_constraints: Sequence[OutcomeConstraint]
-    """Bounds of metrics, each with ``lower``, ``upper`` or both, such as ``[{"metric": "latency_ms", "upper": 20}]``;
-    the best point must satisfy them."""
-    early_stopping: MedianRule | AshaRule | PatienceRule | EarlyStopping | None
-    """The rule that ends a trial before its last step, based on its reports: ``MedianRule(27)``, ``AshaRule(27)`` or
-    ``PatienceRule(27, no_gain_for=5)``, or a dict with these arguments, such as
-    ``{"rule": "median", "max_steps": 27}``."""
-    noise_std: SupportsFloat | None
-    """Standard deviation of a result, such as ``0.1``, in the objective's units; ``0`` if results are exact. With None,
-    it is learned."""
-    per_cost: bool
-    """If ``True``, the server suggests the points with the largest expected gain per expected cost."""
-    robust: bool
-    """If ``True``, the model gives less weight to results that other results contradict, and the server suggests the
-    points of these results again."""
-
-
-class StudySettings(StudyChanges, total=False):
-    """The settings for creating a study, all of which are optional keyword arguments of ``create_study``::
-
-        client.create_study(
-            "net", parameters, direction="maximize", budget=50, seed=1,
-            constraints=["layers * units <= 1024"],
-            early_stopping=MedianRule(max_steps=27),
-            stop={"no_gain_for": 20},
-        )
-
-    The usual ones are ``budget``, ``seed``, ``constraints``, ``early_stopping``, ``stop``, ``noise_std``,
-    ``metrics``, ``outcome_constraints``, ``objectives`` and ``prior``. Others are ``tolerance``, ``mixtures``,
-    ``baseline``, ``transfer_from``, ``cost``, ``per_cost``, ``robust``, ``plates``, ``algorithm``, ``lease_seconds``,
-    ``max_attempts``, ``max_runtime_seconds``, ``failure_limit``, ``pending_limit``, ``title``, ``description``,
-    ``tags`` and ``quantities``.
-    """
-
-    seed: SupportsIndex | None
-    """Studies with the same definition, seed (such as ``1``) and results suggest the same points. With None, the server
-    draws a seed."""
-    constraints: Sequence[str]
-    """What every point satisfies: strings in Python syntax with the names of parameters, such as
-    ``["a + b <= 1", 'kernel == "rbf" or degree <= 3']``. All must hold. Each of these lines is a constraint:
-
-    - ``0.2 <= a + 2 * b <= 1``: ``+ - * / **``, ``abs``, ``min``, ``max``, ``sqrt``, ``log``, ``exp``;
-      compare by ``<= < >= >``
-    - ``layers * units <= 1024``
-    - ``solvent in ["DMF", "water"]``: compare choices by ``==``, ``!=``, ``in``, ``not in``
-    - ``not (kernel == "poly" and c > 10)``: join comparisons by ``and``, ``or``, ``not``
-    - ``kernel != "poly" or degree <= 3``: if ``kernel`` is "poly", then ``degree <= 3``
-    - ``"flow rate" <= 2 * area``: quote a name that is not an identifier
-    """
-    mixtures: Sequence[Mixture]
-    """Shares of a whole, such as ``[{"parameters": ["water", "ethanol", "glycerol"], "at_most": 2}]``. Optional are
-    ``total`` (the sum of the shares, by default 1), ``at_most`` (the maximum number of shares above 0) and ``least``
-    (the minimum of a share that is not 0)."""
-    metrics: Sequence[str]
-    """The metrics of each result in addition to its value, such as ``["latency_ms"]``."""
-    objectives: Sequence[StudyObjective]
-    """Two to four objectives, instead of a ``direction``, such as
-    ``[{"metric": "accuracy", "direction": "maximize"}, {"metric": "cost", "direction": "minimize"}]``. ``reference``
-    (only results better than this count in the hypervolume) and ``noise_std`` are optional."""
-    prior: Mapping[str, Belief]
-    """Beliefs about the position of the optimum, by parameter: ``{"lr": {"around": 0.001, "factor": 10}}`` on a log
-    scale, ``{"x": {"around": 2, "width": 1}}`` on a linear scale, ``{"optimizer": {"weights": {"adam": 3}}}`` for
-    choices."""
-    baseline: Mapping[str, Any]
-    """The current settings, by parameter, such as ``{"temperature": 80}``: among equally good points, the
-    recommendation changes the fewest of them."""
-    transfer_from: Sequence[str]
-    """Ids of older studies, such as ``["net-2025"]``, whose results the model also uses, as far as they agree with
-    the new ones."""
-    cost: Literal["told", "measured"] | None
-    """The source of the metric "cost": ``"told"`` (each result gives it) or ``"measured"`` (the duration of the attempt
-    in seconds)."""
-    plates: Plates | None
-    """Batches of trials that share some values, such as ``{"size": 24, "shared": ["temperature"]}``. Results of the
-    same plate share an offset, whose size the model learns."""
-    algorithm: Algorithm
-    """An algorithm other than ``auto``, with its constants, such as ``{"profile": "paper"}``, or ``{"kind": "random"}``
-    and ``{"kind": "sobol"}`` as baselines: see docs/systems.md."""
 
 
 NOT_GIVEN: Any = ...

@@ -408,9 +408,8 @@ class Study(StudyMethods, HintingStudy, Connected[Transport]):
         """Return the trials and the results as a pandas frame, with the columns of ``export("csv")``.
 
         The columns are ``trial``, ``state``, in a study with plates ``plate``, ``parameters.NAME`` for each parameter,
-        ``value``, ``std_error``, ``metrics.NAME`` and ``std_errors.NAME`` for each metric, ``reason``, ``note``,
-        ``worker``, ``attempt``, ``origin``, ``started_at``, ``finished_at``, ``duration_seconds``, ``observation``,
-        ``observed_at``, ``excluded`` and ``outside``; on a server with tokens, also ``reported_by``, after ``worker``.
+        ``value``, ``std_error``, ``metrics.NAME`` and ``std_errors.NAME`` for each metric, and others such as
+        ``reason``, ``worker``, ``duration_seconds`` and ``excluded``: see "Export as a table" in docs/http.md.
 
         Each trial has a row, whatever its state; one with replicates has a row per result. Results at your own points
         follow. ``duration_seconds`` is how long the evaluation took: see ``observe``. A cell that does not apply, such
@@ -442,4 +441,4 @@ class DefinedByRun(Study):
         self._transport.perform(prepare(self._calls, self._definition, objective))
 
 
-add_hints(Study, "suggest")
+add_hints(Study, without=("run", "optimize"))

@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from mimetypes import guess_type
 from operator import index
@@ -36,7 +36,8 @@ from adabkb_client._records import (
     Webhook,
     decode,
 )
-from adabkb_client._settings import NOT_GIVEN, Belief, Mixture, StudyChanges, check_settings, given
+from adabkb_client._settings import NOT_GIVEN, Belief, Mixture, check_settings, given
+from adabkb_client._study_settings import StudyChanges
 from adabkb_client._tables import Source
 from adabkb_client._trial_calls import Leased, TrialCalls
 from adabkb_client._values import Numbers, as_it_is, encoded, finite, finite_metrics, plain, point, shown
@@ -596,9 +597,11 @@ class StudyCalls(TrialCalls):
         """Yield the points of the dictionary, that is, the inducing points of the model."""
         return Listing(f"{self._path}/dictionary", as_it_is)
 
-    def events(self) -> Listing[Event]:
-        """Yield the study's log in order."""
-        return Listing(f"{self._path}/events", lambda event: decode(Event, event))
+    def events(self, kind: str | Collection[str] = ()) -> Listing[Event]:
+        """Yield the study's log in order; with ``kind``, such as ``"paused"`` or ``["paused", "resumed"]``, only the
+        events of these kinds (docs/http.md lists them)."""
+        kinds = [kind] if isinstance(kind, str) else list(kind)
+        return Listing(f"{self._path}/events", lambda event: decode(Event, event), {"kind": kinds or None})
 
     def export(self, format: Literal["jsonl", "csv", "curves"] = "jsonl") -> Steps[str]:
         """Return everything about the study ("jsonl"), the table of its trials and results ("csv"), or the table of the

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, SupportsFloat, SupportsIndex
 
+from adabkb_client._hints import add_hints
 from adabkb_client._records import Answer, Parameters, Trial
 from adabkb_client._study_methods import Study
 from adabkb_client._trial_calls import Leased, printable, report_of
@@ -42,6 +43,7 @@ KEEPER_SECONDS = 2.0
 """Seconds for which the end of a block waits for a renewal in progress."""
 
 
+@add_hints
 class LeasedTrial(Leased):
     """A trial to evaluate, in a ``with`` block or between ``start`` and ``close``.
 
@@ -177,6 +179,7 @@ class LeasedTrial(Leased):
                 pause = RENEW_AGAIN * lease
 
 
+@add_hints
 class AsyncLeasedTrial(Leased):
     """A trial to evaluate in an ``async with study.trial()`` block. A task renews its lease."""
 

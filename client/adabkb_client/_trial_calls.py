@@ -3,9 +3,10 @@ procedure each."""
 
 import logging
 import os
+import re
 import socket
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from operator import index
 from time import monotonic
@@ -31,7 +32,7 @@ from adabkb_client._records import (
     for_optuna,
     of_point,
 )
-from adabkb_client._values import Numbers, as_text, finite, finite_metrics, point, shown
+from adabkb_client._values import Numbers, as_text, encoded, finite, finite_metrics, point, shown
 from adabkb_client.errors import (
     AdaBKBError,
     Conflict,
@@ -399,19 +400,31 @@ class TrialCalls:
         """Report many results in as few requests as possible, and return the outcome of each.
 
         An item is a dict as in docs/http.md: ``{"trial": 3, "value": 0.1}`` or
-        ``{"parameters": {...}, "value": 0.1, "std_error": 0.01, "plate": 3}``. A refused item does not stop the others.
-        With ``dry_run``, nothing is stored.
+        ``{"parameters": {...}, "value": 0.1, "std_error": 0.01, "plate": 3}``. An item that the study refuses does not
+        stop the others, for example one outside of the space. An item with a wrong form, such as a text as the value or
+        an unknown key, is an error of the whole call. With ``dry_run``, nothing is stored.
 
         Raises:
-            TypeError: an item is not a dict.
+            TypeError, ValueError: an item is not a dict, or a number is not finite or not a number. Nothing is sent,
+                and the message names the item and its key.
+            Invalid: the server refuses a request of up to 1,000 items because of the form of an item, which the message
+                names with its key. None of these items is stored; a note says which ones are.
         """
+        bodies = []
         for position, item in enumerate(items):
             if not isinstance(item, Mapping):
                 example = '{"trial": 3, "value": 0.1}'
                 raise TypeError(f"items[{position}] must be a dict such as {example}, not {item!r}")
+            with _naming(f"items[{position}]", ". Nothing was sent: correct this item, or leave it out"):
+                bodies.append(_item_of(item))
         outcomes: list[BatchItem] = []
         for start in range(0, len(items), BATCH):
-            outcomes += yield from batch(self.id, items[start : start + BATCH], dry_run=dry_run)
+            try:
+                outcomes += yield from batch(self.id, bodies[start : start + BATCH], dry_run=dry_run)
+            except Invalid as refusal:
+                if not refusal.pointers:  # it is too large
+                    raise
+                raise _among_all(refusal, start, dry_run=dry_run) from None
         return outcomes
 
     def fail(
@@ -487,7 +500,12 @@ class TrialCalls:
     ) -> Steps[bool]:
         """Report several intermediate values of a trial, each as (step, value), (step, value, cost) or (step, value,
         cost, parameters): see ``report``. Either all of them are stored or none."""
-        bodies = [report_of(*each) for each in reports]
+        bodies = []
+        for position, each in enumerate(reports):
+            with _naming(f"reports[{position}]", ". Nothing was sent: correct this report, or leave it out"):
+                if not isinstance(each, Sequence) or not 2 <= len(each) <= 4:
+                    raise WrongResult(f"a report is (step, value), with cost and parameters if needed, not {each!r}")
+                bodies.append(report_of(*each))
         return (yield from self.send_reports(trial, bodies, lease_seconds, attempt)).stop
 
     def send_reports(
@@ -828,6 +846,62 @@ def result_of(
         "partial": True if partial else None,
     }
     return {name: part for name, part in result.items() if part is not None}
+
+
+def _item_of(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a ``ResultItem`` as JSON. The server checks what else it has.
+
+    Raises:
+        WrongResult, TypeError: a part of it is not a number, or cannot be sent.
+        ValueError: a part of it is not finite.
+    """
+    found: dict[str, Any] = {}
+    for name, part in item.items():
+        if part is None:
+            found[name] = None
+        elif name in ("value", "std_error", "cost", "seconds"):
+            found[name] = finite(name, part, '; report a failed run with {"state": "failed"}' * (name == "value"))
+        elif name in ("metrics", "std_errors"):
+            found[name] = finite_metrics(name, part)
+        elif name == "parameters":
+            found[name] = point(part)
+            for parameter, value in found[name].items():
+                with _naming(f"parameter {parameter!r}"):
+                    encoded({parameter: value})
+        else:
+            with _naming(name):
+                encoded({name: part})
+            found[name] = part
+    return found
+
+
+def _among_all(refusal: Invalid, start: int, *, dry_run: bool) -> Invalid:
+    """Return the refusal of a batch that begins with ``items[start]``, with pointers to the positions among all
+    items."""
+    found = Invalid(
+        refusal.status,
+        refusal.code,
+        refusal.detail,
+        request_id=refusal.request_id,
+        pointers={
+            re.sub(r"(?<=^/items/)\d+", lambda position: str(int(position[0]) + start), pointer): problem
+            for pointer, problem in refusal.pointers.items()
+        },
+    )
+    found.problem = refusal.problem
+    stored = f"items[{start}:] are not stored" if start and not dry_run else "nothing is stored"
+    found.add_note(f"{stored}: correct what the error names, or leave these items out, and send the rest again")
+    return found
+
+
+@contextmanager
+def _naming(place: str, remedy: str = "") -> Iterator[None]:
+    """Let the message of an error of the block begin with its place, and end with a remedy."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        error.args = (f"{place}: {error}{remedy}",)
+        raise
 
 
 def _point(parameters: Parameters | None) -> dict[str, Any]:

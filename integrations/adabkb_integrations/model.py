@@ -17,8 +17,12 @@ from threadpoolctl import ThreadpoolController
 from adabkb_service.engine import record
 from adabkb_service.engine.answers import Recommendation
 from adabkb_service.engine.auto.config import Config
+from adabkb_service.engine.auto.reports.baseline import keep_near
+from adabkb_service.engine.auto.reports.front import results_since_gain
+from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.metrics import Measured
 from adabkb_service.engine.moves import Update
+from adabkb_service.engine.policy import GeneralPolicy
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.sampling import config as sampling
 from adabkb_service.engine.slices import Slice
@@ -66,7 +70,11 @@ class Model:
     def __init__(self, space: Space, seed: int, config: Config | sampling.Config | None = None) -> None:
         self.space = space
         self.config = config or Config()
-        self._policy = policy_of(self.config)
+        self._seed = seed
+        self._spent = 0.0
+        policy = policy_of(self.config)
+        assert isinstance(policy, GeneralPolicy), "both configurations are of general algorithms"
+        self._policy: GeneralPolicy[Any, Any] = policy
         self._state = self._policy.start(space, self.config, seed)
         self._cells: dict[str, str] = {}
         """Key -> status of the changed cells of the partition tree."""
@@ -75,10 +83,46 @@ class Model:
         """The results that the model has learned; the others failed."""
         self._failed: list[Position] = []
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the state, which has addresses of arrays, and what restores the state."""
+        kept = {name: each for name, each in vars(self).items() if name != "_state"}
+        return {**kept, "learned": (self._policy.dictionary(self._state), self._policy.learned(self._state))}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        dictionary, learned = kept.pop("learned")
+        vars(self).update(kept)
+        with one_thread():
+            state = self._policy.restore(
+                self.space, self.config, self._seed, self._record(), self._cells, dictionary, learned
+            )
+        self._state = self._policy.with_spent(state, self._spent)
+
+    @property
+    def policy(self) -> GeneralPolicy[Any, Any]:
+        """The algorithm."""
+        return self._policy
+
+    @property
+    def state(self) -> Any:
+        """The state of the algorithm."""
+        return self._state
+
+    @property
+    def cells(self) -> Mapping[str, str]:
+        """Key -> status of the changed cells of the partition tree."""
+        return self._cells
+
     @property
     def size(self) -> int:
         """The number of results in the model."""
         return len(self._results)
+
+    def count(self, metric: int | None) -> int:
+        """Return the number of results with a value of a metric, given by its index in the configuration, or of the
+        objective if None."""
+        if metric is None:
+            return sum(not _lacks_value(each) for each in self._known)
+        return sum(not math.isnan(each.metrics[metric].value) for each in self._known)
 
     def agrees_with(self, results: Mapping[int, Result]) -> bool:
         """Return whether the given results, by number, include all results in the model."""
@@ -93,6 +137,7 @@ class Model:
 
     def spend(self, cost: float) -> None:
         """Set the total cost of the trials without a result, which counts towards a cost budget."""
+        self._spent = cost
         self._state = self._policy.with_spent(self._state, cost)
 
     def suggest(
@@ -131,7 +176,7 @@ class Model:
     @property
     def results_since_gain(self) -> int | None:
         """With several objectives, the number of results after the last increase of the hypervolume; None otherwise."""
-        return self._policy.results_since_gain(self._state)
+        return results_since_gain(self._state) if isinstance(self._state, State) else None
 
     def near(self, baseline: Mapping[int, float], tolerance: float, within: Slice) -> Recommendation | None:
         """Return a point of a slice that is as good as the recommended one, but has fewer changes from a baseline; None
@@ -146,7 +191,7 @@ class Model:
         found = self._policy.recommend_within(self._state, within) if within.fixed else recommend(self._state)
         if found is None:
             return None
-        return self._policy.keep_near(self._state, found, baseline, within, tolerance)
+        return keep_near(self._state, found, baseline, within, tolerance)
 
     def recommended(self) -> Position | None:
         """Return the evaluated point with the best posterior mean; None before the first result."""

@@ -172,7 +172,7 @@ class Settings(BaseSettings):
         0.25,
         gt=0,
         description="seconds that a GET or PATCH of a study waits for the model to process the latest results; after "
-        "that, the response has the model's earlier statistics",
+        "that, the response has the model's earlier statistics. A GET waits twice as long for earlier requests",
     )
     request_seconds: float = Field(
         10.0,

@@ -27,6 +27,12 @@ class Timeouts:
     has begun."""
 
     @property
+    def read(self) -> float:
+        """How long a GET of a study waits for its batch, longer than for the model. After that, it returns the study as
+        stored."""
+        return 2.0 * self.follow
+
+    @property
     def outcome(self) -> float:
         """The maximum time that a caller waits for the outcome of a request, longer than all its parts."""
         return 6.0 * self.request

@@ -12,12 +12,12 @@ import json
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from adabkb_client._calls import BATCH, Call, Listing, Steps, batch, study_path
 from adabkb_client._console import bar
-from adabkb_client._importing.columns import Named, chosen, measured
+from adabkb_client._importing.columns import Columns, Named, chosen, measured
 from adabkb_client._importing.rows import left_out, result_of_row
 from adabkb_client._records import Answer, BatchItem, ImportedResult, ImportReport, RowError, StudyInfo, decode
 from adabkb_client._tables import Source, Table, read
@@ -55,55 +55,45 @@ def import_results(
         choices=choices,
     )
     found = chosen(table.columns, info, named)
+    items, states, errors = _results_of(table, found, info)
+    known = (yield from _known(study_id)) if info.counts.observations or info.counts.failed else {}
+    batches = _Batches(study_id, known, errors, dry_run=dry_run)
+    with bar(study_id, "row", len(items), visible=progress) as shown:
+        for start in range(0, len(items), BATCH):
+            part = items[start : start + BATCH]
+            yield from batches.store(start, part)
+            shown.update(len(part))
+    return ImportReport(
+        study=study_id,
+        source=table.name,
+        counted=table.counted,
+        rows=len(table.rows),
+        results=tuple(batches.results),
+        repeated=batches.repeated,
+        left_out=dict(states),
+        errors=tuple(sorted(errors, key=lambda error: error.row)),
+        unused=tuple(found.unused(table.columns)),
+        dry_run=dry_run,
+    )
+
+
+def _results_of(table: Table, columns: Columns, info: StudyInfo) -> tuple[list[Item], Counter[str], list[RowError]]:
+    """Return the valid results of a source, the number of skipped rows by their state, and the errors in the others."""
+    items: list[Item] = []
     states: Counter[str] = Counter()
     errors: list[RowError] = []
-    items: list[Item] = []
     for row in table.rows:
-        if other := left_out(row, found):
+        if other := left_out(row, columns):
             states[other] += 1
             continue
-        item, problems = result_of_row(row, found, info.parameters)
+        item, problems = result_of_row(row, columns, info.parameters)
         if problems and "state" in item:  # an evaluation may fail before all its parameters are known
             states["failed"] += 1
             continue
         errors += problems
         if not problems:
             items.append((row.number, item))
-    known = (yield from _known(study_id)) if info.counts.observations or info.counts.failed else {}
-    results: list[ImportedResult] = []
-    repeated = 0
-    with bar(study_id, "row", len(items), visible=progress) as shown:
-        for start in range(0, len(items), BATCH):
-            part = items[start : start + BATCH]
-            checked = yield from _send(study_id, part, errors, dry_run=True)
-            new = _not_stored(known, checked)
-            repeated += len(checked) - len(new)
-            lacking = {result.row: stored for result in new if (stored := _take(known, result, operator.gt))}
-            for result in [result for result in new if result.row in lacking]:
-                if not dry_run:
-                    yield _completion(study_id, lacking[result.row], result)
-                results.append(result)
-            new = [result for result in new if result.row not in lacking]
-            if new and not dry_run:
-                try:
-                    new = yield from _send(study_id, _as_items(new), errors, key=_key(start, new))
-                except AdaBKBError as error:
-                    error.add_note(f"{len(results)} rows are stored; repeat the call to import the rest")
-                    raise
-            results += new
-            shown.update(len(part))
-    return ImportReport(
-        study_id,
-        table.name,
-        table.counted,
-        len(table.rows),
-        tuple(results),
-        repeated,
-        dict(states),
-        tuple(sorted(errors, key=lambda error: error.row)),
-        tuple(found.unused(table.columns)),
-        dry_run,
-    )
+    return items, states, errors
 
 
 def _check_direction(table: Table, info: StudyInfo) -> None:
@@ -185,11 +175,9 @@ def _completion(study_id: str, stored: _Stored, result: ImportedResult) -> Call:
         for name in ("value", "std_error")
         if name in numbers_of_row and "" not in stored.numbers
     }
-    for field in ("metrics", "std_errors"):
-        if numbers := {
-            name: each for name, each in numbers_of_row.get(field, {}).items() if name not in stored.numbers
-        }:
-            added[field] = numbers
+    for part in ("metrics", "std_errors"):
+        if numbers := {name: each for name, each in numbers_of_row.get(part, {}).items() if name not in stored.numbers}:
+            added[part] = numbers
     return Call("PATCH", f"{study_path(study_id)}/observations/{stored.seq}", added)
 
 
@@ -218,18 +206,57 @@ def _numbers_of(result: ImportedResult) -> dict[str, Any]:
     return {name: part for name in fields if (part := getattr(result, name)) is not None}
 
 
-def _send(
-    study_id: str, items: Sequence[Item], errors: list[RowError], *, dry_run: bool = False, key: str | None = None
-) -> Steps[list[ImportedResult]]:
-    """Send a batch, and return the accepted results; refused ones are added to the errors."""
-    outcomes = yield from batch(study_id, [item for _, item in items], dry_run=dry_run, key=key)
-    results = []
-    for (number, _), outcome in zip(items, outcomes, strict=True):
-        if outcome.answer is None:
-            errors.extend(_refused(number, outcome))
-        else:
-            results.append(_result(number, outcome.answer))
-    return results
+@dataclass
+class _Batches:
+    """Stores results in batches, without those that the study has; in a dry run, only validates them."""
+
+    study_id: str
+    known: _Known
+    errors: list[RowError]
+    """The errors in the rows, to which ``store`` adds the refused ones."""
+    _: KW_ONLY
+    dry_run: bool
+    results: list[ImportedResult] = field(default_factory=list)
+    """The results that were stored, or would be."""
+    repeated: int = 0
+    """The number of results that the study has already."""
+
+    def store(self, start: int, items: Sequence[Item]) -> Steps[None]:
+        """Store a batch.
+
+        Args:
+            start: its position among all results, from which its idempotency key is derived.
+            items: its results.
+        """
+        checked = yield from self._send(items, dry_run=True)
+        new = _not_stored(self.known, checked)
+        self.repeated += len(checked) - len(new)
+        lacking = {result.row: stored for result in new if (stored := _take(self.known, result, operator.gt))}
+        for result in [result for result in new if result.row in lacking]:
+            if not self.dry_run:
+                yield _completion(self.study_id, lacking[result.row], result)
+            self.results.append(result)
+        new = [result for result in new if result.row not in lacking]
+        if new and not self.dry_run:
+            try:
+                new = yield from self._send(_as_items(new), key=_key(start, new))
+            except AdaBKBError as error:
+                error.add_note(f"{len(self.results)} rows are stored; repeat the call to import the rest")
+                raise
+        self.results += new
+
+    def _send(
+        self, items: Sequence[Item], *, dry_run: bool = False, key: str | None = None
+    ) -> Steps[list[ImportedResult]]:
+        """Send a batch, and return the accepted results."""
+        outcomes = yield from batch(self.study_id, [item for _, item in items], dry_run=dry_run, key=key)
+        results = []
+        for (number, _), outcome in zip(items, outcomes, strict=True):
+            if outcome.answer is None:
+                self.errors.extend(_refused(number, outcome))
+            else:
+                results.append(_result(number, outcome.answer))
+        return results
 
 
 def _result(number: int, answer: Answer) -> ImportedResult:

@@ -9,8 +9,10 @@ from time import monotonic
 from typing import TypeVar
 
 from adabkb_client._async_study_methods import AsyncStudy
+from adabkb_client._calls import Steps
 from adabkb_client._records import Answer, RunReport, Trial
 from adabkb_client._run.evaluation import Evaluation, Expected, Result, names_at_trial
+from adabkb_client._run.idle_workers import IdleWorkers
 from adabkb_client._run.options import Options
 from adabkb_client._run.progress import Progress, StudyProgress
 from adabkb_client._run.run_state import RunState, stoppable
@@ -41,7 +43,7 @@ async def run(study: AsyncStudy, function: AsyncObjective, options: Options) -> 
                     for _ in range(options.workers):
                         tasks.create_task(_work(state, io))
             finally:
-                await io.release_spare()
+                await io.release_left()
     if state.error:
         raise state.error
     return state.report(await study.recommendation())
@@ -66,61 +68,48 @@ class _IO:
         self._evaluation = evaluation
         self._state = state
         self._over = over
-        self._asking = asyncio.Lock()
-        self._idle = 0
-        """The number of tasks that have no trial, and ask for one or wait while another task asks."""
-        self._spare: list[Trial] = []
-        """The trials that one task has leased for idle ones, in reverse order."""
+        self._idle = IdleWorkers[AsyncLeasedTrial](state)
+        self._turn = asyncio.Lock()
         self._calling_back = asyncio.Lock()
 
     async def lease(self, wait: float) -> AsyncLeasedTrial | None:
-        if not self._state.may_take():  # before _idle counts this task, so that no other task leases a trial for it
+        if not self._idle.join():
             return None
-        self._idle += 1
         try:
-            async with self._asking:
-                if not self._state.may_take():
-                    return None
-                if not self._spare:
-                    await self._ask(wait)
-                if not self._spare:
-                    return None
-                leased = AsyncLeasedTrial(self._study, self._spare.pop())
-                self._state.took(leased)
-                return leased
-        finally:  # before any await: otherwise, the next task to ask would lease a trial for this one, too
-            self._idle -= 1
+            async with self._turn:
+                await asyncio.sleep(0)  # other tasks may join at the same moment
+                if count := self._idle.request_size():
+                    await self._ask(count, wait)
+                trial = self._idle.take()
+                if trial is None:
+                    await self.release_left()
+                return trial
+        finally:  # before the next task's turn, which begins at the next await
+            self._idle.leave()
 
-    async def _ask(self, wait: float) -> None:
+    async def _ask(self, count: int, wait: float) -> None:
         """Lease trials for the idle tasks; none if the run ends meanwhile."""
-        await asyncio.sleep(0)  # other tasks may begin at the same moment
-        options = self._state.options
-        steps = self._study._calls.suggest(
-            self._state.count_for(self._idle),
-            lease_seconds=options.lease_seconds,
-            fixed=options.fixed,
-            context=options.known(),
-            wait=wait,
-        )
-        asked = asyncio.create_task(self._asked.perform(steps))
+        asked = asyncio.create_task(self._receive(self._state.options.request(self._study._calls, count, wait)))
         try:
-            trials = await asyncio.shield(asked)
-            self._state.received(trials)
-            self._spare = trials[::-1]
+            await asyncio.shield(asked)
         except asyncio.CancelledError:  # the server may be issuing trials at this moment
             self._over.set()
             with suppress(AdaBKBError):
-                self._spare = await asked
+                await asked
             raise
         except (ConnectionFailed, Unavailable):
             if not self._over.is_set():  # after the end of the run, calls are not retried, so the error means nothing
                 raise
 
-    async def release_spare(self) -> None:
+    async def _receive(self, request: Steps[list[Trial]]) -> None:
+        trials = await self._asked.perform(request)
+        self._idle.received([AsyncLeasedTrial(self._study, each) for each in trials])
+
+    async def release_left(self) -> None:
         """Release the trials that no task has taken before the end of the run."""
-        while self._spare:
+        for trial in self._idle.left():
             with suppress(AdaBKBError):
-                await self._study.release(self._spare.pop())
+                await trial.release()
 
     async def release(self, trial: AsyncLeasedTrial) -> None:
         await trial.release()

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adabkb_client._calls import Steps
 from adabkb_client._records import Parameters, Trial
 from adabkb_client._trial import Context
+from adabkb_client._trial_calls import TrialCalls
 
 ENGINES = ("ray", "dask")
 """The clusters on which a run can evaluate: see ``cluster.py``."""
@@ -48,9 +50,10 @@ class Options:
         """The number of evaluations that run at once."""
         return self.workers if isinstance(self.processes, bool) else self.processes
 
-    def known(self) -> Parameters | None:
-        """Return the current context."""
-        return self.context() if callable(self.context) else self.context
+    def request(self, study: TrialCalls, count: int, wait: float) -> Steps[list[Trial]]:
+        """Return the request for some trials in the current context, for which the server may wait some seconds."""
+        context = self.context() if callable(self.context) else self.context
+        return study.suggest(count, lease_seconds=self.lease_seconds, fixed=self.fixed, context=context, wait=wait)
 
     def _check_processes(self) -> None:
         if isinstance(self.processes, bool):

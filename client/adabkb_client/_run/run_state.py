@@ -3,7 +3,7 @@
 import logging
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
@@ -30,8 +30,6 @@ log = logging.getLogger("adabkb_client")
 
 DEFAULT_PAUSE = 1.0
 """Default number of seconds until the next request for a trial."""
-TOGETHER = 8
-"""The maximum number of trials in one request for the idle workers of a run. The server prefetches as many."""
 FINISHED = ("completed", "failed", "stopped")
 
 
@@ -64,7 +62,6 @@ class RunState:
         self._over = over
         self._deadline = math.inf if options.timeout is None else monotonic() + options.timeout
         self._taken = 0
-        self._together = TOGETHER
         self._under_way: set[tuple[int, int]] = set()
         self._completed: set[int] = set()
         self._failed = 0
@@ -81,7 +78,7 @@ class RunState:
 
     @property
     def is_over(self) -> bool:
-        """Whether a newly issued trial should be released."""
+        """Whether no further evaluation should begin."""
         return self._over.is_set() or not self.remaining
 
     def may_take(self) -> bool:
@@ -93,22 +90,13 @@ class RunState:
             return False
         return True
 
-    def count_for(self, idle: int) -> int:
-        """Return how many trials to request if ``idle`` workers have no trial. If the context may change, request one
-        trial at a time, each with the current context."""
-        left = idle if self.options.n_trials is None else self.options.n_trials - self._taken
-        return 1 if callable(self.options.context) else min(idle, left, self._together)
-
-    def received(self, trials: Sequence[Trial]) -> None:
-        """Adapt the number of trials per request. The server chooses the points that the model has no time for
-        quasi-randomly. If any point is quasi-random, request half as many trials next time, otherwise twice as many, up
-        to ``TOGETHER``."""
-        is_late = any(trial.origin == "fallback" for trial in trials)
-        self._together = max(self._together // 2, 1) if is_late else min(2 * self._together, TOGETHER)
+    def needed(self, most: int) -> int:
+        """Return how many further trials the run takes, at most ``most``."""
+        return most if self.options.n_trials is None else min(most, self.options.n_trials - self._taken)
 
     def took(self, trial: Leased) -> None:
-        """Count a trial that was issued. The caller holds one lock from the ``may_take`` that returned True until this
-        call, so that the run takes at most ``n_trials``."""
+        """Count a trial that a worker evaluates from now on. Workers take trials one at a time, so that the run takes
+        at most ``n_trials``."""
         with self._lock:
             self._taken += 1
             self._under_way.add((trial.number, trial.trial.attempt))

@@ -101,9 +101,6 @@ async def _held_elsewhere(state: RunState, io: WorkerIO[L]) -> list[Trial]:
 async def _handle(state: RunState, io: WorkerIO[L], trial: L) -> None:
     try:
         async with io.kept(trial):
-            if state.is_over:  # the run ended during the request
-                await io.release(trial)
-                return
             await _evaluate(state, io, trial)
     except Exception as error:
         state.judge(trial, error)

@@ -11,6 +11,7 @@ from time import monotonic
 from adabkb_client._records import Answer, RunReport, StudyInfo, Trial
 from adabkb_client._run.cluster import Cluster, connect
 from adabkb_client._run.evaluation import Evaluation, Expected, Result, names_at_trial
+from adabkb_client._run.idle_workers import IdleWorkers
 from adabkb_client._run.options import Options
 from adabkb_client._run.processes import WorkerProcess
 from adabkb_client._run.progress import Progress, StudyProgress
@@ -59,7 +60,6 @@ def _run(study: Study, evaluation: Evaluation | Cluster, options: Options, info:
             except BaseException:  # Ctrl-C, SIGTERM
                 crew.abandon()
                 raise
-            crew.release_spare()
     if state.error:
         raise state.error
     return state.report(study.recommendation())
@@ -90,12 +90,8 @@ class _Crew:
         """The number of trials that were released since ``abandon`` was called."""
         self._lock = threading.Condition()
         self._is_asking = False
-        self._asking = threading.Lock()
-        """Held from the request for trials until they are in ``_leased``, so that one thread asks at a time."""
-        self._idle = 0
-        """The number of threads that have no trial, and ask for one or wait while another thread asks."""
-        self._spare: list[LeasedTrial] = []
-        """The trials that one thread has leased for idle ones, in reverse order."""
+        self._idle = IdleWorkers[LeasedTrial](state)
+        self._turn = threading.Lock()
         self._asked = study._transport.until(over)
         """The transport of the study, without retries of a request for a trial after the end of the run."""
         self._stop_seconds = stop_seconds()
@@ -131,45 +127,31 @@ class _Crew:
 
     def lease(self, wait: float) -> LeasedTrial | None:
         """Request a trial, for which the server may wait; None if this run needs no further one."""
-        if not self.state.may_take():  # before _idle counts this thread, so that no other leases a trial for it
+        if not self._idle.join():
             return None
-        with self._lock:
-            self._idle += 1
-        with self._asking:
+        with self._turn:
             try:
-                if not self.state.may_take():
-                    return None
-                if not self._spare:
-                    self._ask(wait)
-                if self.over.is_set():  # since the request was sent: no thread takes a trial any more
-                    self.release_spare()
-                if not self._spare:
-                    return None
-                trial = self._spare.pop()
-                self.state.took(trial)
+                if count := self._idle.request_size():
+                    self._ask(count, wait)
+                trial = self._idle.take()
+                if trial is None:
+                    self._release_left()
                 return trial
-            finally:  # while the lock is held: otherwise, the next thread to ask would lease a trial for this one, too
-                with self._lock:
-                    self._idle -= 1
+            finally:
+                self._idle.leave()
 
-    def _ask(self, wait: float) -> None:
+    def _ask(self, count: int, wait: float) -> None:
         """Lease trials for the idle threads; none if the run ends meanwhile."""
-        options = self.state.options
-        context = options.known()
+        steps = self.state.options.request(self.study._calls, count, wait)
         with self._lock:
             if self.over.is_set():  # ``abandon`` waits only for the requests that it finds
                 return
             self._is_asking = True
-            count = self.state.count_for(self._idle)
         try:
-            steps = self.study._calls.suggest(
-                count, lease_seconds=options.lease_seconds, fixed=options.fixed, context=context, wait=wait
-            )
-            suggested = self._asked.perform(steps)
-            self.state.received(suggested)
-            self._spare = [LeasedTrial(self.study, each) for each in reversed(suggested)]
+            trials = [LeasedTrial(self.study, each) for each in self._asked.perform(steps)]
+            self._idle.received(trials)
             with self._lock:
-                self._leased.update(self._spare)
+                self._leased.update(trials)
         except (ConnectionFailed, Unavailable):
             if not self.over.is_set():  # after the end of the run, calls are not retried, so the error means nothing
                 raise
@@ -178,10 +160,9 @@ class _Crew:
                 self._is_asking = False
                 self._lock.notify_all()
 
-    def release_spare(self) -> None:
+    def _release_left(self) -> None:
         """Release the trials that no thread has taken before the end of the run."""
-        while self._spare:
-            trial = self._spare.pop()
+        for trial in self._idle.left():
             if not trial._is_outcome_sent:  # ``abandon`` may release it, too
                 self._release(trial)
 

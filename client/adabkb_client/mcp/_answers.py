@@ -22,6 +22,7 @@ from adabkb_client._records import (
 )
 from adabkb_client.mcp._definition import as_arguments
 from adabkb_client.mcp._sessions import Session
+from adabkb_client.mcp._study_settings import DefinitionAnswer
 
 
 class BestAnswer(TypedDict):
@@ -50,7 +51,7 @@ class StatusAnswer(TypedDict):
     owner: NotRequired[str]
 
 
-class InfoAnswer(StatusAnswer):
+class InfoAnswer(DefinitionAnswer, StatusAnswer):
     """A study with its definition."""
 
     owner: NotRequired[str]
@@ -62,38 +63,11 @@ class InfoAnswer(StatusAnswer):
     stopped: int
     withdrawn: int
     direction: NotRequired[str]
-    objectives: NotRequired[list[dict[str, Any]]]
     parameters: dict[str, dict[str, Any]]
-    constraints: NotRequired[list[str]]
-    mixtures: NotRequired[list[dict[str, Any]]]
-    plates: NotRequired[dict[str, Any]]
-    metrics: NotRequired[list[str]]
-    quantities: NotRequired[dict[str, Any]]
-    outcome_constraints: NotRequired[list[dict[str, Any]]]
-    prior: NotRequired[dict[str, Any]]
-    baseline: NotRequired[dict[str, Any]]
-    budget: NotRequired[int | dict[str, Any]]
     begun_plates: NotRequired[int]
-    stop: NotRequired[dict[str, Any]]
-    early_stopping: NotRequired[dict[str, Any]]
-    noise_std: NotRequired[float]
-    tolerance: NotRequired[float]
-    cost: NotRequired[str]
     cost_spent: NotRequired[float]
-    per_cost: NotRequired[bool]
-    robust: NotRequired[bool]
-    transfer_from: NotRequired[list[str]]
-    lease_seconds: float
-    max_attempts: int
-    max_runtime_seconds: NotRequired[float]
-    failure_limit: NotRequired[int]
-    pending_limit: NotRequired[int]
-    algorithm: NotRequired[dict[str, Any]]
-    seed: int
     no_gap_because: NotRequired[str]
     model_error: NotRequired[str]
-    description: NotRequired[str]
-    tags: NotRequired[dict[str, str]]
 
 
 class StudiesAnswer(TypedDict):
@@ -341,6 +315,9 @@ def status_in_list(study: StudySummary) -> StatusAnswer:
 def info(study: StudyInfo) -> InfoAnswer:
     """Return a study with its definition."""
     counts = study.counts
+    settings = {name: getattr(study, name) for name in DefinitionAnswer.__annotations__}
+    if study.algorithm.get("profile") == "auto":
+        del settings["algorithm"]
     definition = some(
         queued=counts.queued,
         released=counts.released,
@@ -348,37 +325,15 @@ def info(study: StudyInfo) -> InfoAnswer:
         stopped=counts.stopped,
         withdrawn=counts.withdrawn,
         direction=study.direction,
-        objectives=list(study.objectives),
-        constraints=list(study.constraints),
-        mixtures=list(study.mixtures),
-        plates=study.plates,
-        metrics=list(study.metrics),
-        quantities=study.quantities,
-        outcome_constraints=list(study.outcome_constraints),
-        prior=study.prior,
-        baseline=study.baseline,
-        budget=study.budget,
+        **{
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in settings.items()
+            if value is not False
+        },
         begun_plates=counts.plates,
-        stop=study.stop,
-        early_stopping=study.early_stopping,
-        noise_std=study.noise_std,
-        tolerance=study.tolerance,
-        cost=study.cost,
         cost_spent=study.cost_spent,
-        per_cost=study.per_cost or None,
-        robust=study.robust or None,
-        transfer_from=list(study.transfer_from),
-        lease_seconds=study.lease_seconds,
-        max_attempts=study.max_attempts,
-        max_runtime_seconds=study.max_runtime_seconds,
-        failure_limit=study.failure_limit,
-        pending_limit=study.pending_limit,
-        algorithm=study.algorithm if study.algorithm.get("profile") != "auto" else None,
-        seed=study.seed,
         no_gap_because=study.model.get("reason") if study.gap is None else None,
         model_error=study.model.get("error"),
-        description=study.description,
-        tags=study.tags,
     )
     answer: Any = {**status(study), **definition, "parameters": as_arguments(study.parameters)}
     found: InfoAnswer = answer

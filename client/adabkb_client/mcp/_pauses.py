@@ -16,8 +16,8 @@ def who_paused(study: str, me: Session) -> Steps[str]:
     pause: Event | None = None
     cursor: str | None = None
     while True:
-        events, cursor = yield from StudyCalls(study).events().page_after(cursor)
-        pause = next((each for each in reversed(events) if each.kind == "paused"), pause)
+        pauses, cursor = yield from StudyCalls(study).events("paused").page_after(cursor)
+        pause = pauses[-1] if pauses else pause
         if cursor is None:
             return in_words(pause, study, me)
 

@@ -22,6 +22,7 @@ from adabkb_client.mcp._arguments import (
     Attempt,
     Cursor,
     Key,
+    LeaseSeconds,
     Limit,
     Metrics,
     Number,
@@ -38,7 +39,8 @@ from adabkb_client.mcp._keys import key_of, keyed
 from adabkb_client.mcp._pauses import who_paused
 from adabkb_client.mcp._refusals import no_trial
 from adabkb_client.mcp._sessions import AnyContext, Session, Sessions
-from adabkb_client.mcp._study_settings import LeaseSeconds, StudyChanges, StudySettings, with_settings
+from adabkb_client.mcp._study_settings import StudyChanges, StudySettings
+from adabkb_client.mcp._tool_settings import with_settings
 
 Points = Annotated[list[Point], Field(min_length=1, max_length=100, description="each with a value of every parameter")]
 Probability = Annotated[
@@ -265,14 +267,12 @@ class Changing:
         key: Key = None,
         **settings: Unpack[StudyChanges],
     ) -> answers.InfoAnswer:
-        """Change the mixtures, the prior, the baseline, the bounds of metrics, early stopping, noise_std, per_cost or
-        robust of a running study, and nothing else. Each argument replaces the former value of its setting; what is
-        left out stays. All results stay, but the model ignores those outside of changed mixtures. Change a belief only
-        for a reason that the user gave or that the results show."""
+        """Change the settings of a running study that are arguments here, and nothing else. Each argument replaces the
+        former value of its setting; what is left out stays. All results stay, but the model ignores those outside of
+        changed mixtures. Change a belief only for a reason that the user gave or that the results show."""
         changes = {name: definition.plain(value) for name, value in settings.items() if value is not None}
         if not changes:
-            names = "mixtures, prior, baseline, outcome_constraints, early_stopping, noise_std, per_cost or robust"
-            raise ValueError(f"{names}: give at least one of them")
+            raise ValueError(f"{', '.join(StudyChanges.__annotations__)}: give at least one of them")
         return await self._described(StudyCalls(study).update(**changes), context, key)
 
     async def suggest(

@@ -29,7 +29,7 @@ class _ImportedWhenDrawn:
             try:
                 from adabkb_client.plots._figures import Figures  # noqa: PLC0415 (matplotlib is optional)
             except ImportError as error:
-                raise ImportError("study.plot needs matplotlib: pip install 'adabkb-client[plot]'") from error
+                raise ImportError("figures need matplotlib: pip install 'adabkb-client[plot]'") from error
             found: FigureBase = yield from getattr(Figures(self._study), name)(*args, **options)
             return found
 

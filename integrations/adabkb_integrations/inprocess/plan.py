@@ -54,6 +54,8 @@ class Plan:
     options: Options
     """All options; the other fields have the validated form of some of them."""
     seed: int
+    declared: Mapping[str, Parameter]
+    """The parameters, in which lists are tuples."""
     domain: Domain
     in_context: tuple[str, ...]
     """The context parameters that are measured with the result."""
@@ -103,6 +105,7 @@ def plan_of(
         function=function,
         options=given,
         seed=seed,
+        declared=with_tuples(space),
         domain=domain,
         in_context=in_context,
         measured=measured,

@@ -30,6 +30,7 @@ from adabkb_integrations.inprocess.near import near_baseline
 from adabkb_integrations.inprocess.options import Options, SearchBudget
 from adabkb_integrations.inprocess.plan import Direction, plan_of
 from adabkb_integrations.inprocess.plates import Filling
+from adabkb_integrations.inprocess.posterior import Posterior
 from adabkb_integrations.inprocess.stopping import Marks, RunningTrial, Stopped
 from adabkb_integrations.inprocess.trials import Evaluated, Found, Reason
 from adabkb_integrations.model import Array, Model, Position, one_thread
@@ -146,6 +147,7 @@ class Search:
             near_baseline=self._near_baseline(),
             parameter_names=tuple(each.name for each in self._domain.space.parameters),
             metric_names=tuple(metric.name for metric in self._measured.metrics),
+            posterior=Posterior(self._model, self._domain, self._measured, self._plan.declared),
         )
 
     def _recommended(self) -> Evaluated | None:

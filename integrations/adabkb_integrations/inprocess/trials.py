@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from adabkb_client import Estimate, ExpectedValue
-from adabkb_client._frames import FIRST, KINDS, MEASURED, PLATE, RESULT, choice, pandas, typed
+from adabkb_client import Estimate, ExpectedValue, Importance
+from adabkb_client._columns import FIRST, PLATE, RESULT
+from adabkb_client._frames import KINDS, NUMBERS, choice, pandas, typed
 from adabkb_client._records import Shown
 from adabkb_service.engine.ending import EndReason
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from adabkb_integrations.inprocess.figures import Plots
+    from adabkb_integrations.inprocess.posterior import Posterior
 
 Reason = Literal[EndReason, "converged", "stopped", "interrupted"]
 
@@ -73,6 +77,8 @@ class Found(Shown):
     """All parameters of the space."""
     metric_names: tuple[str, ...] = ()
     """All metrics, including the cost and the objectives if there are several."""
+    posterior: Posterior | None = field(default=None, compare=False)
+    """The model after the last trial, for ``importance`` and ``plot``."""
 
     @property
     def parameters(self) -> Mapping[str, Any] | None:
@@ -83,6 +89,37 @@ class Found(Shown):
     def value(self) -> float | None:
         """The value of the best trial."""
         return None if self.best is None else self.best.value
+
+    @property
+    def plot(self) -> Plots:
+        """The figures of a study, such as ``found.plot.history()``: see ``adabkb_client.plots.Plots``. They need
+        matplotlib."""
+        from adabkb_integrations.inprocess.figures import Plots  # noqa: PLC0415 (only figures need it)
+
+        return Plots(self)
+
+    def importance(self, metric: str | None = None) -> Importance:
+        """Return which parameters the value depends on: Sobol' indices of the posterior mean over the space, as
+        ``Study.importance``.
+
+        Args:
+            metric: the metric to explain instead of the value; required if there are several objectives.
+
+        Raises:
+            ValueError: the search has no such metric, or several objectives and none is named.
+        """
+        return self._known_posterior.importance(metric)
+
+    @property
+    def _known_posterior(self) -> Posterior:
+        """The model.
+
+        Raises:
+            ValueError: there is none, since no search has made this object.
+        """
+        if self.posterior is None:
+            raise ValueError("this result has no model: it does not come from minimize() or maximize()")
+        return self.posterior
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return the trials as dicts with the keys of ``to_frame``, in which a missing cell is None."""
@@ -101,7 +138,7 @@ class Found(Shown):
             ImportError: pandas is not installed.
         """
         found = pandas("to_frame()").DataFrame(self.to_rows(), columns=self._columns())
-        return typed(found, {**KINDS, **dict.fromkeys(PLATE, "Int64")})
+        return typed(found, KINDS)
 
     def _columns(self) -> list[str]:
         return [
@@ -109,7 +146,7 @@ class Found(Shown):
             *(PLATE if any(trial.plate is not None for trial in self.trials) else ()),
             *(f"parameters.{name}" for name in self.parameter_names),
             *RESULT,
-            *(f"{prefix}{name}" for prefix in MEASURED for name in self.metric_names),
+            *(f"{prefix}{name}" for prefix in NUMBERS for name in self.metric_names),
             "reason",
         ]
 
@@ -119,6 +156,6 @@ def _cells(trial: Evaluated) -> dict[str, Any]:
     found: dict[str, Any] = {"trial": trial.number, "state": trial.state}
     found |= {} if trial.plate is None else {"plate": trial.plate}
     found |= {f"parameters.{name}": choice(value) for name, value in trial.parameters.items()}
-    for prefix, numbers in zip(MEASURED, (trial.metrics, trial.std_errors), strict=True):
+    for prefix, numbers in zip(NUMBERS, (trial.metrics, trial.std_errors), strict=True):
         found |= {f"{prefix}{name}": number for name, number in (numbers or {}).items()}
     return {**found, "value": trial.value, "std_error": trial.std_error, "reason": trial.reason}

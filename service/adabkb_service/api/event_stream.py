@@ -61,7 +61,7 @@ def followed(
     after = page.after if last_event_id is None else last_event_id
     if last_event_id and not read.list_events(service, study_id, last_event_id - 1, 1).items:
         after = 0  # unknown: from a deleted study with the same id, or from before the database was restored
-    if _prefers_stream(request.headers.get("accept", "")):
+    if prefers_stream(request.headers.get("accept", "")):
         concurrency = parts_of(request.app).concurrency
         concurrency.check(STREAMS, caller)
         first = _batch(listed, service, study_id, after, page.limit)
@@ -71,7 +71,7 @@ def followed(
     return rendered(Page(items=found.items, next_cursor=encoded_number(found.after)))
 
 
-def _prefers_stream(accept: str) -> bool:
+def prefers_stream(accept: str) -> bool:
     """Return whether a client accepts a stream, and does not prefer JSON."""
     weights = {STREAM: 0.0, JSON: 0.0}
     for part in accept.lower().split(","):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import chain
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response, StreamingResponse
@@ -13,7 +14,7 @@ from adabkb_service.access.caller import Caller
 from adabkb_service.api.admission import CallerDep, by_follower, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import PageDep, ServiceDep, StudyId
-from adabkb_service.api.event_stream import STREAM, LastEventId, followed
+from adabkb_service.api.event_stream import STREAM, LastEventId, followed, prefers_stream
 from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import history
@@ -25,10 +26,13 @@ from adabkb_service.operations.data.sheet import MEDIA_TYPE
 from adabkb_service.operations.reports import report_in_markdown
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import read
+from adabkb_service.storage.rows import EventKind
 
 router = APIRouter(prefix="/v1/studies/{study_id}", tags=["log"], route_class=StrictRoute)
 
 Format = Literal["jsonl", "csv", "xlsx", "curves"]
+
+MOST_KINDS = len(get_args(EventKind))
 
 BOM = "\ufeff"
 MARKDOWN = "text/markdown"
@@ -48,11 +52,19 @@ def list_events(
     page: PageDep,
     request: Request,
     caller: CallerDep,
+    kind: Annotated[
+        list[EventKind] | None,
+        Query(description="kind of the events; if given several times, one of them must match", max_length=MOST_KINDS),
+    ] = None,
     last_event_id: LastEventId = None,
 ) -> Response:
     """The events of the log in order; with ``Accept: text/event-stream``, as a stream that continues with new events,
     whatever the limit. If the log has no event Last-Event-ID, the stream begins with the first event."""
-    return followed(request, caller, service, study_id, page, last_event_id, read.list_events)
+    if kind and prefers_stream(request.headers.get("accept", "")):
+        remedy = "selects events of a list, but a stream has all events; select them by their event name"
+        raise Invalid([FieldError("?kind", remedy, "invalid_kind")])
+    listed = partial(read.list_events, kinds=kind or ())
+    return followed(request, caller, service, study_id, page, last_event_id, listed)
 
 
 @router.get(

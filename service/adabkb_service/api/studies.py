@@ -31,6 +31,7 @@ from adabkb_service.api.problems import responses
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.requests import Page, PatchStudyBody, SuggestBody
 from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.errors import Busy, Unavailable
 from adabkb_service.operations.data import trash
 from adabkb_service.operations.studies import manage
 from adabkb_service.operations.suggest import suggest
@@ -89,7 +90,10 @@ def list_studies(
 @by_follower
 async def get_study(study_id: StudyId, service: ServiceDep, known: KnownDep) -> Response:
     """A study. If-Match compares its ETag only as far as the revision."""
-    outcome = await perform(service, manage.get(study_id))
+    try:
+        outcome = await service.do_async(manage.get(study_id), service.timeouts.read)
+    except (Busy, Unavailable):  # its queue does not move, for example because the database accepts no writes
+        outcome = Outcome(await run_sync(manage.stored, service, study_id))
     return conditional_study(outcome.view, outcome.json, known)
 
 

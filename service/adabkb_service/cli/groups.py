@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from textwrap import fill
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -66,7 +67,12 @@ class Command(TyperCommand):
             self.params = params
         for title, options in panels.items():
             with formatter.section(title):
-                formatter.write_text(", ".join(map(_in_short, options)))
+                indent = " " * formatter.current_indent
+                text = ", ".join(map(_in_short, options))
+                lines = fill(
+                    text, formatter.width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+                )
+                formatter.write(f"{lines}\n")
 
     def _given(self, args: Sequence[str]) -> Iterator[tuple[str, Any]]:
         """Yield the names of the options among the arguments, each with the option; None if the command does not have

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 from sqlalchemy import Connection
@@ -107,40 +107,24 @@ def backup(
     The copy is consistent, and servers may keep running. Its checksum is written to FILE.sha256;
     adabkb data restore verifies it.
     """
-    folder = file if file.is_dir() else None
-    file = _new_backup(file, keep)
-    part = file.with_name(f"{file.name}.part")
+    new = _new_backup(file, keep)
+    part = new.with_name(f"{new.name}.part")
     part.unlink(missing_ok=True)
     with opened(settings(database=database).database, existing=True) as source:
-        with source.reading() as connection:
-            status = migration.schema_status(connection)
-            other = migration.current(connection) if status in ("older", "extended") else None
-        if status == "older" and not source.is_sqlite:
-            fail(
-                f"the database's schema ({other}) is not this version's ({migration.HEAD}); back it up with "
-                "pg_dump, or with the version of adabkb-service that made it"
-            )
-        backups.create(part)
-        copied = None
-        if other is not None and source.is_sqlite:
-            copying.duplicate(source, part)
-        else:
-            copied = _saved(source, part)
+        saved = _saved(source, part)
     with reported():
         backups.check(part)
-    part.replace(file)
-    backups.seal(file)
-    if copied is not None and other is not None:
-        _warn_of_additions(other, f"{file}; to copy that data, too, use pg_dump")
-    if folder is not None and keep is not None:
-        for old in sorted(folder.glob("adabkb-????????T??????.??????Z.db"))[:-keep]:
-            old.unlink()
-            backups.checksum_of(old).unlink(missing_ok=True)
-    if copied is None:
-        what = f"{file} holds the database with its schema as it is ({other}); this version's is {migration.HEAD}."
+    part.replace(new)
+    backups.seal(new)
+    if keep is not None:
+        _rotate(file, keep)
+    if saved.rows is None:
+        what = f"the database with its schema as it is ({saved.schema}); this version's is {migration.HEAD}"
     else:
-        what = f"{file} holds {_extent(copied['studies'], copied['events'])}."
-    show(copied or {"schema": other}, what, as_json=as_json)
+        what = _extent(saved.rows["studies"], saved.rows["events"])
+        if saved.schema is not None:
+            _warn_of_additions(saved.schema, f"{new}; to copy that data, too, use pg_dump")
+    show(saved.rows or {"schema": saved.schema}, f"{new} holds {what}.", as_json=as_json)
 
 
 def _new_backup(file: Path, keep: int | None) -> Path:
@@ -157,12 +141,40 @@ def _new_backup(file: Path, keep: int | None) -> Path:
     return file
 
 
-def _saved(source: Database, file: Path) -> dict[str, int]:
-    """Copy the database into a new SQLite file, and return the number of copied rows by table."""
+class _Saved(NamedTuple):
+    """The content of a new backup."""
+
+    schema: str | None
+    """The database's schema, if it is not this version's."""
+    rows: dict[str, int] | None
+    """The number of rows by table; None for a file with another schema, which was duplicated as it is."""
+
+
+def _saved(source: Database, file: Path) -> _Saved:
+    """Copy a database into a new SQLite file. End the command if its schema is older, and it is not SQLite."""
+    with source.reading() as connection:
+        status = migration.schema_status(connection)
+        schema = migration.current(connection) if status in ("older", "extended") else None
+    if status == "older" and not source.is_sqlite:
+        fail(
+            f"the database's schema ({schema}) is not this version's ({migration.HEAD}); back it up with "
+            "pg_dump, or with the version of adabkb-service that made it"
+        )
+    backups.create(file)
+    if schema is not None and source.is_sqlite:
+        copying.duplicate(source, file)
+        return _Saved(schema, None)
     with opened(file) as target:
         migration.require(source)
         migration.upgrade(target)
-        return copying.copy(source, target)
+        return _Saved(schema, copying.copy(source, target))
+
+
+def _rotate(folder: Path, keep: int) -> None:
+    """Delete all but the latest backups in a folder."""
+    for old in sorted(folder.glob("adabkb-????????T??????.??????Z.db"))[:-keep]:
+        old.unlink()
+        backups.checksum_of(old).unlink(missing_ok=True)
 
 
 def restore(

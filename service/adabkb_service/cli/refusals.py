@@ -11,7 +11,8 @@ from typer.models import OptionInfo
 from adabkb_client import APIError
 from adabkb_client.errors import steps_of
 from adabkb_service.cli.output import WHICH_STUDIES, fail
-from adabkb_service.cli.study_settings import RULES, SETTINGS, STOP
+from adabkb_service.cli.study_settings import OPTIONS, STOP
+from adabkb_service.contract.stop import RULES
 from adabkb_service.operations.words.reasons import REASONS
 
 MAX_FIELD_ERRORS = 10
@@ -65,7 +66,7 @@ COMMANDS = {"/front": "adabkb study front"}
 """Pointer to the call itself -> its command."""
 
 RENAMED = {
-    **{each.api_name: name for name, each in SETTINGS.items() if each.api_name not in ("", STOP, "parameters")},
+    **{each.api_name: name for name, each in OPTIONS.items() if each.api_name not in (name, STOP, "parameters")},
     "parameter": "parameters",
     "std_errors": "metric_std_error",
 }

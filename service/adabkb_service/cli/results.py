@@ -235,9 +235,16 @@ def dictionary(server: Server, study: StudyId, as_json: AsJson = False) -> None:
     _list(found, f"The dictionary of study {study} is empty.", as_json=as_json)
 
 
-def events(server: Server, study: StudyId, as_json: AsJson = False) -> None:
+def events(
+    server: Server,
+    study: StudyId,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="only events of this kind, such as paused; may be repeated")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """List the log of a study in order."""
-    found = server.items(StudyCalls(study).events())
+    found = server.items(StudyCalls(study).events(kind or ()))
     show(found, "\n".join(map(_event, found)), as_json=as_json)
 
 

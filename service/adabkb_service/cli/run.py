@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from adabkb_client import Client, NoTrialAvailable, RunReport, StudyComplete
+from adabkb_client import Client, NoTrialAvailable, RunReport, Study, StudyComplete
 from adabkb_client._http.connection import DEFAULT_URL
 from adabkb_client._http.local import LocalServer
 from adabkb_client._run.evaluation import Expected, names_at_trial
@@ -100,17 +100,14 @@ def run(
     """
     if os.name != "posix":
         fail("adabkb run needs the processes and signals of Linux or macOS; here, use study.run of the Python client")
-    expression = _compiled(pattern)
+    limits, expression = Limits(trial_timeout, grace, max_failures), _compiled(pattern)
+    devices, caught = _devices(gpus), _caught(catch or [])
     if logs is not None:
         _make_folder(logs)
     url, token = checked(url), sendable(token)
     server = None if local is None else local_server(local)
     variables = {"ADABKB_URL": url if server is None else server.address()} | ({"ADABKB_TOKEN": token} if token else {})
-    programs = Programs(
-        program, {**os.environ, **variables}, Limits(trial_timeout, grace, max_failures), expression, logs
-    )
-    programs.gpus = _devices(gpus)
-    programs.caught = _caught(catch or [])
+    programs = Programs(program, {**os.environ, **variables}, limits, expression, logs, devices, caught)
     with (
         reported(option_names(run), study),
         _client(url, token, server, retry_for) as client,
@@ -118,28 +115,47 @@ def run(
         programs.forwarding_signals(),
         _explained(study, max_failures),
     ):
-        found = client.study(study)
-        info = found.info()
-        programs.expected = Expected.of_study(info)
-        check_placeholders(program, names_at_trial(info), programs.expected)
-        report = found.run(
+        report = _evaluated(
+            client.study(study),
             programs,
             workers=workers,
             n_trials=n_trials,
             timeout=timeout,
-            catch=CaughtFailure,
-            pass_trial=True,
-            max_failures=max_failures,
             lease_seconds=lease_seconds,
             fixed=parse_point(fixed or []),
             context=parse_point(context) if context else None,
-            progress=False,
         )
-        if report.reason == "stopped":
-            programs.check_running()
     show(asdict(report), _summary(study, report), as_json=as_json)
     if report.failed and not report.completed + report.stopped:
         fail(f"every trial of this command failed. See why: adabkb trial list {study} --state failed")
+
+
+def _evaluated(study: Study, programs: Programs, **options: Any) -> RunReport:
+    """Check the program's placeholders, and evaluate trials until the study or the command ends.
+
+    Args:
+        study: the study.
+        programs: the program.
+        options: further options of ``Study.run``.
+
+    Raises:
+        WrongPlaceholder: the program has a placeholder that is not a parameter of the study.
+        Stopped: a signal has stopped the command.
+    """
+    info = study.info()
+    programs.expected = Expected.of_study(info)
+    check_placeholders(programs.command, names_at_trial(info), programs.expected)
+    report = study.run(
+        programs,
+        catch=CaughtFailure,
+        pass_trial=True,
+        max_failures=programs.limits.in_a_row,
+        progress=False,
+        **options,
+    )
+    if report.reason == "stopped":
+        programs.check_running()
+    return report
 
 
 def _client(url: str, token: str | None, server: LocalServer | None, retry_for: float | None) -> Client:

@@ -1,14 +1,16 @@
-"""The settings of a study as options of commands: one table for ``study create`` and ``study update``."""
+"""The settings of a study as options of ``study create`` and ``study update``, made from ``contract/settings.py``."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal, TypeVar
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import typer
+from pydantic import BaseModel
 
 from adabkb_service.cli.identifiers import STUDY, Identifier
 from adabkb_service.cli.values import (
@@ -21,6 +23,9 @@ from adabkb_service.cli.values import (
     parse_point,
     parse_tag,
 )
+from adabkb_service.contract.setting import Setting
+from adabkb_service.contract.settings import CHANGEABLE, SETTINGS, StudyFields
+from adabkb_service.contract.stop import RULES, Stop
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -28,6 +33,11 @@ OTHERS = "Other settings, as in a definition (docs/http.md)"
 """The heading of the options that the help only names. Their help texts are shown by shell completion."""
 STOP = "stop"
 """The field of the API that has both stopping rules."""
+
+
+def flag(name: str) -> str:
+    """Return an option as it is typed."""
+    return f"--{name.replace('_', '-')}"
 
 
 def _unchanged(value: Any) -> Any:
@@ -39,177 +49,137 @@ def _parsed(value: Any) -> Any:
     return parse(value) if isinstance(value, str) else value
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A setting of a study as an option."""
+def _limit(text: str) -> Any:
+    return None if text == NO_LIMIT else parse(text)
 
-    kind: Any
-    """The type of the option's value."""
+
+def _parameters(texts: list[str]) -> list[dict[str, Any]]:
+    return list(map(parse_parameter, texts))
+
+
+def _tags(texts: list[str]) -> dict[str, str]:
+    return dict(map(parse_tag, texts))
+
+
+@dataclass(frozen=True)
+class Option:
+    """A field of a definition as an option."""
+
     help: str
-    metavar: str | None = None
-    """None shows the type instead; not for an option below ``OTHERS``."""
+    api_name: str
+    """The field of the API."""
+    kind: Any = list[str]
+    """The type of the option's value."""
+    metavar: str = ""
+    """Empty shows the type, if there is room for it."""
     read: Callable[[Any], Any] = _unchanged
     """Returns the value in the API from that of the option."""
-    api_name: str = ""
-    """The field of the API if its name differs from the option's."""
     is_removable: bool = False
     """Whether "none" removes the setting in ``study update``. A number is then a text there."""
-    in_update: dict[str, str | None] = field(default_factory=dict)
-    """``help`` and ``metavar`` in ``study update``, if they differ."""
+    help_in_update: str = ""
+    """``help`` in ``study update``, if it differs."""
     identifier: Identifier | None = None
     """The form of the option's value if it is an id."""
 
 
-SETTINGS = {
-    "id": Setting(str, "the study's id (default: a new one)", identifier=STUDY),
-    "parameter": Setting(
-        list[str],
-        "a parameter; may be repeated",
-        "JSON",
-        lambda texts: list(map(parse_parameter, texts)),
-        "parameters",
-        in_update={"help": "a parameter to add, or to replace"},
-    ),
-    "default": Setting(list[str], "value of an added parameter in older trials", "NAME=VALUE", parse_point, "defaults"),
-    "direction": Setting(Literal["minimize", "maximize"], "minimize or maximize", "WORD"),
-    "budget": Setting(str, 'number of trials, "3 plates" or "cost 50"', "LIMIT", parse_budget, is_removable=True),
-    "seed": Setting(int, "seed of the suggestions"),
-    "constraint": Setting(
-        list[str],
-        "a constraint on parameters; may be repeated",
-        "TEXT",
-        api_name="constraints",
-        is_removable=True,
-        in_update={"help": "a constraint on parameters"},
-    ),
-    "metric": Setting(list[str], "another measured quantity; may be repeated", "NAME", api_name="metrics"),
-    "noise_std": Setting(
-        float,
-        "standard deviation of a result",
-        read=_parsed,
-        is_removable=True,
-        in_update={"help": "standard deviation of a result; 0 if exact", "metavar": "NUMBER"},
-    ),
-    "tolerance": Setting(
-        float, "gap at which the study is complete", read=_parsed, is_removable=True, in_update={"metavar": "LIMIT"}
-    ),
-    "no_gain_for": Setting(
-        int,
-        "stop after this many results without a gain",
-        read=_parsed,
-        api_name=STOP,
-        is_removable=True,
-        in_update={"metavar": "LIMIT"},
-    ),
-    "gap_share_below": Setting(
-        float,
-        "stop at this gap, as a share of the range",
-        read=_parsed,
-        api_name=STOP,
-        is_removable=True,
-        in_update={"metavar": "NUMBER"},
-    ),
-    "lease_seconds": Setting(float, "duration of a lease", "SECONDS"),
-    "max_attempts": Setting(int, "expired leases after which a trial fails", "NUMBER"),
-    "max_runtime_seconds": Setting(float, "time limit of an attempt", "SECONDS", _parsed, is_removable=True),
-    "failure_limit": Setting(
-        str,
-        "failures in a row that pause the study, or none",
-        "LIMIT",
-        lambda text: None if text == NO_LIMIT else parse(text),
-        is_removable=True,
-        in_update={"help": "failures in a row that pause the study", "metavar": "NUMBER"},
-    ),
-    "pending_limit": Setting(int, "maximum number of unfinished trials", "NUMBER", _parsed, is_removable=True),
-    "title": Setting(str, "name of the study for display", "TEXT", is_removable=True, in_update={"metavar": None}),
-    "description": Setting(str, "what the study is about", "TEXT", is_removable=True, in_update={"metavar": None}),
-    "objective": Setting(
-        list[str], "one of several objectives", "JSON", partial(parse_objects, "--objective"), "objectives"
-    ),
-    "outcome_constraint": Setting(
-        list[str],
-        "bounds of a metric",
-        "JSON",
-        partial(parse_objects, "--outcome-constraint"),
-        "outcome_constraints",
-        is_removable=True,
-    ),
-    "mixture": Setting(
-        list[str],
-        "shares of a whole",
-        "JSON",
-        partial(parse_objects, "--mixture"),
-        "mixtures",
-        is_removable=True,
-        in_update={"help": "a mixture"},
-    ),
-    "prior": Setting(list[str], "a belief about the optimum", "NAME=JSON", parse_point, is_removable=True),
-    "baseline": Setting(
-        list[str],
-        "a current setting",
-        "NAME=VALUE",
-        parse_point,
-        is_removable=True,
-        in_update={"help": "a value of the baseline (current settings)"},
-    ),
-    "quantity": Setting(
-        list[str],
-        "label, unit, low, high of value or a metric",
-        "NAME=JSON",
-        parse_point,
-        "quantities",
-        is_removable=True,
-    ),
-    "plates": Setting(str, "batches of trials that share values", "JSON", partial(parse_object, "--plates")),
-    "early_stopping": Setting(
-        str,
-        "the rule that ends trials early",
-        "JSON",
-        partial(parse_object, "--early-stopping"),
-        in_update={"help": "other settings of the rule; give it once"},
-    ),
-    "cost": Setting(Literal["told", "measured"], "source of the cost: told or measured", "WORD"),
-    "per_cost": Setting(bool, "suggest by the expected gain per cost"),
-    "robust": Setting(bool, "give less weight to contradicted results"),
-    "algorithm": Setting(str, "an algorithm with its constants", "JSON", partial(parse_object, "--algorithm")),
-    "tag": Setting(
-        list[str],
-        "a tag; may be repeated",
-        "NAME=TEXT",
-        lambda texts: dict(map(parse_tag, texts)),
-        "tags",
-        is_removable=True,
-        in_update={"help": "a tag"},
-    ),
-    "transfer_from": Setting(list[str], "an older study to learn from", "STUDY", identifier=STUDY),
+PLAIN = {float: "NUMBER", int: "NUMBER", str: "TEXT", bool: ""}
+"""The types that options have, and what they are called where types are not shown."""
+SPECIAL: Mapping[str, Mapping[str, Any]] = {
+    "budget": {"kind": str, "metavar": "LIMIT", "read": parse_budget},
+    "failure_limit": {"kind": str, "metavar": "LIMIT", "read": _limit},
+    "metrics": {"metavar": "NAME"},
+    "transfer_from": {"metavar": "STUDY", "identifier": STUDY},
+    "early_stopping": {"help_in_update": "other settings of the rule; give it once"},
 }
+"""What does not follow from the type of a setting."""
+
+
+def _options() -> Iterator[tuple[str, Option]]:
+    yield "id", Option("the study's id (default: a new one)", "id", str, identifier=STUDY)
+    parameter = "a parameter to add, or to replace"
+    yield "parameter", Option("a parameter", "parameters", metavar="JSON", read=_parameters, help_in_update=parameter)
+    default = "value of an added parameter in older trials"
+    yield "default", Option(default, "defaults", metavar="NAME=VALUE", read=parse_point)
+    yield "direction", Option("minimize or maximize", "direction", Literal["minimize", "maximize"], "WORD")
+    for name, setting in SETTINGS.items():
+        if name == STOP:
+            yield from ((rule, _of_field(rule, each, Stop, api_name=STOP)) for rule, each in RULES.items())
+        else:
+            option = _of_field(name, setting, StudyFields, api_name=name)
+            yield _singular(name) if option.kind == list[str] else name, option
+
+
+def _of_field(name: str, setting: Setting, model: type[BaseModel], api_name: str) -> Option:
+    """Return a setting, or a rule of ``stop``, as an option. Its form follows from its type."""
+    kind = _bare(model.model_fields[name].annotation)
+    is_removable = kind is not bool and (api_name == STOP or name in CHANGEABLE) and not setting.is_lasting
+    return Option(setting.option, api_name, is_removable=is_removable, **{**_form(name, kind), **SPECIAL.get(name, {})})
+
+
+def _form(name: str, kind: Any) -> dict[str, Any]:
+    """Return the type of an option, what it is called, and how its value is read."""
+    if kind in PLAIN:
+        metavar = "SECONDS" if name.endswith("_seconds") else ""
+        return {"kind": kind, "metavar": metavar, "read": _parsed if kind in (int, float) else _unchanged}
+    origin = get_origin(kind)
+    if origin is Literal:
+        return {"kind": kind, "metavar": "WORD"}
+    if origin is not list and origin is not dict:
+        return {"kind": str, "metavar": "JSON", "read": partial(parse_object, flag(name))}
+    item = _bare(get_args(kind)[-1])
+    if item is str:
+        return {"metavar": "TEXT"} if origin is list else {"metavar": "NAME=TEXT", "read": _tags}
+    if origin is list:
+        return {"metavar": "JSON", "read": partial(parse_objects, flag(_singular(name)))}
+    return {"metavar": "NAME=JSON" if isinstance(item, type) else "NAME=VALUE", "read": parse_point}
+
+
+def _bare(kind: Any) -> Any:
+    """Return a type without null and without notes."""
+    while get_origin(kind) in (Annotated, Union, UnionType):
+        others = [each for each in get_args(kind) if each is not NoneType]
+        if get_origin(kind) is not Annotated and len(others) > 1:
+            return kind
+        kind = others[0]
+    return kind
+
+
+def _singular(name: str) -> str:
+    return f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
+
+
+OPTIONS = dict(_options())
 """All settings by option."""
-RULES = [name for name, setting in SETTINGS.items() if setting.api_name == STOP]
-"""The options of the two stopping rules."""
 
 
 @dataclass(frozen=True)
 class Shown:
     """The settings that a command takes, in the order of its help."""
 
-    listed: str
-    """Options with their help, separated by spaces."""
-    others: str
+    listed: tuple[str, ...]
+    """Options with their help."""
+    others: tuple[str, ...]
     """Options below ``OTHERS``."""
     is_update: bool = False
 
 
-CREATED = Shown(
+def _shown(listed: str, fields: Collection[str], *, is_update: bool) -> Shown:
+    """Return the options for these fields of the API, of which some are listed."""
+    known = tuple(listed.split())
+    others = (name for name, option in OPTIONS.items() if option.api_name in fields and name not in known)
+    return Shown(known, tuple(others), is_update)
+
+
+CREATED = _shown(
     "id parameter direction budget seed constraint metric noise_std tolerance no_gain_for gap_share_below tag "
     "transfer_from",
-    "lease_seconds max_attempts max_runtime_seconds failure_limit pending_limit title description objective "
-    "outcome_constraint mixture prior baseline quantity plates early_stopping cost per_cost robust algorithm",
+    StudyFields.model_fields,
+    is_update=False,
 )
-UPDATED = Shown(
+UPDATED = _shown(
     "budget tolerance no_gain_for title description tag quantity parameter default constraint mixture prior baseline "
     "outcome_constraint early_stopping",
-    "lease_seconds max_attempts max_runtime_seconds failure_limit pending_limit gap_share_below noise_std per_cost "
-    "robust",
+    CHANGEABLE,
     is_update=True,
 )
 
@@ -222,22 +192,25 @@ def with_settings(shown: Shown) -> Callable[[F], F]:
         signature = inspect.signature(command, eval_str=True)
         own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
         first = [each for each in own if each.kind is not each.KEYWORD_ONLY]
-        options = [_option(name, None, is_update=shown.is_update) for name in shown.listed.split()]
-        options += [_option(name, OTHERS, is_update=shown.is_update) for name in shown.others.split()]
+        options = [_parameter(name, None, is_update=shown.is_update) for name in shown.listed]
+        options += [_parameter(name, OTHERS, is_update=shown.is_update) for name in shown.others]
         vars(command)["__signature__"] = signature.replace(parameters=[*first, *options, *own[len(first) :]])
         return command
 
     return decorate
 
 
-def _option(name: str, heading: str | None, *, is_update: bool) -> inspect.Parameter:
+def _parameter(name: str, heading: str | None, *, is_update: bool) -> inspect.Parameter:
     """Return the parameter of a command for a setting."""
-    setting = SETTINGS[name]
-    flags = (f"--{name.replace('_', '-')}",) if setting.kind is bool and not is_update else ()  # without --no-...
-    text: dict[str, Any] = {"help": setting.help, "metavar": setting.metavar} | (setting.in_update if is_update else {})
-    shown = typer.Option(*flags, show_default=False, rich_help_panel=heading, **text)
-    kind = str if is_update and setting.is_removable and setting.kind in (int, float) else setting.kind
-    notes = (shown,) if setting.identifier is None else (shown, setting.identifier)
+    option = OPTIONS[name]
+    kind = str if is_update and option.is_removable and option.kind in (int, float) else option.kind
+    is_shown = heading is None and kind is option.kind
+    metavar = option.metavar or (None if is_shown else PLAIN[option.kind])
+    flags = (flag(name),) if kind is bool and not is_update else ()  # without --no-...
+    several = "; may be repeated" if kind == list[str] and heading is None and not is_update else ""
+    text = (option.help_in_update if is_update else "") or option.help + several
+    shown = typer.Option(*flags, show_default=False, rich_help_panel=heading, help=text, metavar=metavar or None)
+    notes = (shown,) if option.identifier is None else (shown, option.identifier)
     kind_of_parameter = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind_of_parameter, default=None, annotation=Annotated[(kind | None, *notes)])
 
@@ -256,11 +229,11 @@ def read_settings(given: Mapping[str, Any], *, may_remove: bool = False) -> dict
     for name, value in given.items():
         if value is None:
             continue
-        setting = SETTINGS[name]
-        is_removed = may_remove and setting.is_removable and value in (NO_LIMIT, [NO_LIMIT])
-        read = None if is_removed else setting.read(value)
-        if setting.api_name == STOP:
+        option = OPTIONS[name]
+        is_removed = may_remove and option.is_removable and value in (NO_LIMIT, [NO_LIMIT])
+        read = None if is_removed else option.read(value)
+        if option.api_name == STOP:
             fields.setdefault(STOP, {})[name] = read
         else:
-            fields[setting.api_name or name] = read
+            fields[option.api_name] = read
     return fields

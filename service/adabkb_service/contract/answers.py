@@ -7,22 +7,11 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from adabkb_service.contract.algorithms import Algorithm
-from adabkb_service.contract.baseline import Baseline
-from adabkb_service.contract.budget import Budget
-from adabkb_service.contract.cost import CostSource
 from adabkb_service.contract.curves import CurveSummary, Estimate
-from adabkb_service.contract.early_stopping import EarlyStopping
-from adabkb_service.contract.metrics import Metrics, OutcomeConstraint
-from adabkb_service.contract.mixtures import Mixtures
-from adabkb_service.contract.objectives import Objective
-from adabkb_service.contract.parameters import Parameter
-from adabkb_service.contract.plates import Plates
-from adabkb_service.contract.prior import Beliefs
-from adabkb_service.contract.quantities import Quantities
+from adabkb_service.contract.metrics import Metrics
+from adabkb_service.contract.objectives import Direction, Objective
+from adabkb_service.contract.settings import StudyFields
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
-from adabkb_service.contract.stop import Stop
-from adabkb_service.contract.transfer import OlderStudies
 from adabkb_service.engine.ending import EndReason
 from adabkb_service.engine.moves import Phase
 from adabkb_service.storage.rows import Origin, StudyState, TrialState
@@ -304,6 +293,14 @@ class ModelSummary(Answer):
             "results, or the algorithm computes no gap"
         ),
     ]
+    rests_on: Annotated[
+        int | None,
+        Field(
+            description="revision of the study that gap and these numbers rest on: that of the last event processed "
+            "that can change them, such as a result; null before the first. If a result was stored later, as its "
+            "revision shows, they do not include it yet"
+        ),
+    ]
     leaves: int
     depth: int
     dictionary: int
@@ -330,16 +327,13 @@ class StudySummary(Answer):
     revision: int
 
 
-class Study(Sparse, StudySummary):
+class Study(StudyFields, StudySummary):
     """A study."""
 
-    title: Annotated[str | None, Field(description="name of the study for display")] = None
-    description: str | None = None
-
+    id: str
     objectives: Annotated[list[Objective], Field(description="the objectives, if several"), ABSENT_BY_DEFAULT] = []
-    direction: OfOneObjective[Literal["minimize", "maximize"]] = None
-    parameters: list[Parameter]
-    algorithm: Algorithm
+    direction: OfOneObjective[Direction] = None
+    seed: int
     space_version: Annotated[
         int | None,
         Field(description="2 after the first edit of the space, then 3, and so on; absent before"),
@@ -350,35 +344,9 @@ class Study(Sparse, StudySummary):
         Field(description="by parameter: its value in points that were stored before it was added"),
         ABSENT_BY_DEFAULT,
     ] = {}
-    constraints: list[str] = Field(default_factory=list)
-    mixtures: Mixtures = Field(default_factory=list)
-    budget: Budget | None
-    cost: Annotated[CostSource, ABSENT_BY_DEFAULT] = None
-    per_cost: Annotated[bool, ABSENT_BY_DEFAULT] = False
-    robust: Annotated[bool, ABSENT_BY_DEFAULT] = False
     cost_spent: Annotated[
         float | None, Field(description="total cost of all results, in studies with a cost"), ABSENT_BY_DEFAULT
     ] = None
-    seed: int
-    noise_std: float | None
-    tolerance: float | None
-    lease_seconds: float
-    max_attempts: int
-    max_runtime_seconds: float | None
-    failure_limit: int | None
-    pending_limit: int | None
-    stop: Stop | None = None
-    early_stopping: EarlyStopping | None = None
-    tags: dict[str, str]
-    metrics: Annotated[
-        list[str], Field(description="metrics that each result has in addition to its value"), ABSENT_BY_DEFAULT
-    ] = []
-    outcome_constraints: Annotated[list[OutcomeConstraint], ABSENT_BY_DEFAULT] = []
-    prior: Annotated[Beliefs, ABSENT_BY_DEFAULT] = Field(default_factory=dict)
-    baseline: Annotated[Baseline, ABSENT_BY_DEFAULT] = Field(default_factory=dict)
-    transfer_from: OlderStudies = Field(default_factory=list)
-    quantities: Annotated[Quantities, ABSENT_BY_DEFAULT] = Field(default_factory=dict)
-    plates: Annotated[Plates | None, ABSENT_BY_DEFAULT] = None
     model: ModelSummary
     created_at: datetime
     updated_at: datetime

@@ -18,15 +18,7 @@ IS_FIXED = "is a fixed parameter, so it cannot change; leave it out"
 NOT_ALL_SHARES = "is a share of a mixture; give all its shares, or none"
 IS_CONTEXT = "is a context parameter, which the server does not choose; leave it out"
 
-Baseline = Annotated[
-    dict[Name, Choice],
-    Field(
-        max_length=MAX_PARAMETERS,
-        description="the current settings, by parameter: among equally good points, the server recommends the one "
-        "that changes fewest of them",
-    ),
-    LIMIT_ERRORS,
-]
+Baseline = Annotated[dict[Name, Choice], Field(max_length=MAX_PARAMETERS), LIMIT_ERRORS]
 """A value for each parameter, or for some of them."""
 
 

@@ -36,10 +36,6 @@ def _kind(budget: object) -> str:
 Budget = Annotated[
     Annotated[Count, Tag("trials")] | Annotated[CostBudget, Tag("cost")] | Annotated[PlateBudget, Tag("plates")],
     Discriminator(_kind),
-    Field(
-        description='maximum number of trials, each counted once however often it is leased; or {"cost": 3600}; or, in '
-        'a study with plates, {"plates": 3}'
-    ),
 ]
 
 

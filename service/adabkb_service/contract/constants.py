@@ -47,7 +47,7 @@ class System(Body):
     has_model: ClassVar[bool] = True
     """Whether the algorithm chooses points with a model of the results."""
     supports_slices: ClassVar[bool] = False
-    """Whether the algorithm can suggest points in a slice of the space: ``Policy.suggestions_within``."""
+    """Whether the algorithm can suggest points in a slice of the space: ``GeneralPolicy.suggestions_within``."""
     supports_constraints: ClassVar[bool] = False
     """Whether the algorithm supports constraints on parameters."""
     supports_mixtures: ClassVar[bool] = False

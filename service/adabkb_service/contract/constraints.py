@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import StringConstraints, ValidationError
+from pydantic import Field, StringConstraints, ValidationError
 from pydantic_core import PydanticCustomError
 
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.engine.constraints.grammar import LONGEST
 from adabkb_service.engine.feasibility import incompatible
 from adabkb_service.engine.space import Space
 
 MAX_CONSTRAINTS = 20
 ConstraintText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST)]
+Constraints = Annotated[list[ConstraintText], Field(max_length=MAX_CONSTRAINTS), LIMIT_ERRORS]
 
 
 def check_constraints(texts: Sequence[str], space: Space, *, was_edited: bool = False) -> None:

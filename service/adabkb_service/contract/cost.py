@@ -27,10 +27,7 @@ class CostBudget(Body):
     cost: Annotated[Positive, Field(description="no trial is issued once the results have cost this much")]
 
 
-CostSource = Annotated[
-    Literal["told", "measured"] | None,
-    Field(description="source of the metric cost: told (each result gives it) or measured (seconds of the attempt)"),
-]
+CostSource = Literal["told", "measured"]
 
 
 def incompatibility_of_cost(definition: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -17,6 +17,7 @@ from adabkb_service.contract import answers as views
 from adabkb_service.contract import history
 from adabkb_service.contract.files import File
 from adabkb_service.contract.parameters import LeaseSeconds, Positive
+from adabkb_service.contract.reports import Step
 from adabkb_service.contract.requests import IDEMPOTENCY_KEY
 from adabkb_service.storage.rows import ENGINE_REVISION, CellStatus
 
@@ -80,6 +81,8 @@ class KeyLine(BaseModel):
     created_at: datetime
 
 
+MAX_COLUMN = 2**31 - 1
+"""The largest integer in a column of 32 bits."""
 Count = Annotated[int, Field(ge=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 
@@ -148,7 +151,7 @@ class _Figures(_Finite):
 class SoundStudyLine(StudyLine):
     """A study whose files can be numbered further."""
 
-    last_file: Annotated[int, Field(ge=0, le=2**31 - 1)]
+    last_file: Annotated[int, Field(ge=0, le=MAX_COLUMN)]
 
 
 class SoundTrialLine(views.Trial):
@@ -205,10 +208,13 @@ class _Suggested(BaseModel):
     cell: _Cell | None
 
 
-class _OnPlate(BaseModel):
+class _Numbers(BaseModel):
+    """Fields of payloads that are columns of rows."""
+
     model_config = ConfigDict(strict=True)
 
-    plate: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
+    plate: Annotated[int, Field(ge=1, le=MAX_COLUMN)] | None = None
+    attempt: Annotated[int, Field(ge=0, le=MAX_COLUMN)] | None = None
 
 
 class SoundEventLine(history.Event):
@@ -216,7 +222,7 @@ class SoundEventLine(history.Event):
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
-        _OnPlate.model_validate(self.payload)
+        _Numbers.model_validate(self.payload)
         if self.kind == "suggested":
             _Suggested.model_validate(self.payload)
         if self.kind == "created" and self.trial is not None:
@@ -227,7 +233,7 @@ class SoundEventLine(history.Event):
 class SoundFileLine(FileLine):
     """A file whose size and digest are those of its content."""
 
-    number: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    number: Annotated[int, Field(ge=1, le=MAX_COLUMN)]
     name: Annotated[str, Field(min_length=1, max_length=1000)]
     media_type: Annotated[str, Field(max_length=100)]
     user: Annotated[str, Field(max_length=100)] | None
@@ -243,6 +249,12 @@ class SoundFileLine(FileLine):
         return self
 
 
+class SoundReportLine(ReportLine):
+    """An intermediate value with a step that a request could have."""
+
+    step: Step
+
+
 class SoundDictionaryLine(DictionaryLine):
     """A member of the dictionary with a valid ordinal."""
 
@@ -253,7 +265,7 @@ LINES: dict[str, type[BaseModel]] = {
     "study": SoundStudyLine,
     "trial": SoundTrialLine,
     "observation": views.Observation,
-    "report": ReportLine,
+    "report": SoundReportLine,
     "file": SoundFileLine,
     "event": SoundEventLine,
     "model": SoundModelLine,

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.cost import COST
+from adabkb_service.contract.error_limits import LIMIT_ERRORS
 from adabkb_service.contract.parameters import Body, Name, Number
 from adabkb_service.engine.metrics import Metric
 
@@ -37,6 +38,10 @@ class OutcomeConstraint(Body):
     def allows(self, value: float) -> bool:
         """Return whether a value of the metric satisfies the bounds."""
         return (self.lower is None or value >= self.lower) and (self.upper is None or value <= self.upper)
+
+
+MetricNames = Annotated[list[Name], Field(max_length=MAX_METRICS), LIMIT_ERRORS]
+OutcomeConstraints = Annotated[list[OutcomeConstraint], Field(max_length=MAX_METRICS), LIMIT_ERRORS]
 
 
 def metrics_of(definition: Mapping[str, Any]) -> tuple[Metric, ...]:

@@ -49,11 +49,7 @@ class Mixture(Sparse, Body):
         return engine.Mixture(tuple(self.parameters), self.total, self.at_most, self.least)
 
 
-Mixtures = Annotated[
-    Annotated[list[Mixture], Field(max_length=MAX_MIXTURES), LIMIT_ERRORS],
-    Field(description="shares of a whole, which sum to the total at every point"),
-    ABSENT_BY_DEFAULT,
-]
+Mixtures = Annotated[list[Mixture], Field(max_length=MAX_MIXTURES), LIMIT_ERRORS]
 
 
 def check_mixtures(mixtures: Sequence[Mixture], parameters: Sequence[Parameter], algorithm: Algorithm) -> None:

@@ -80,6 +80,7 @@ Whole = BeforeValidator(_integral)
 """Accepts a float without a fractional part as an integer. In an ``Annotated`` it must come after the bounds, which
 would otherwise be missing from the schema of the API."""
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT), Whole]
+Seed = Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER), Whole]
 SafeInteger = Annotated[int, Field(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER), Whole]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -62,13 +62,7 @@ class Quantity(Sparse, Body):
         return floor if self.high is None else min(floor, self.high)
 
 
-Quantities = Annotated[
-    Annotated[dict[Name, Quantity], Field(max_length=MAX_METRICS + 1), LIMIT_ERRORS],
-    Field(
-        description="labels, units and digits for display, and natural bounds, by name: of metrics, objectives, and "
-        "'value' for a single objective",
-    ),
-]
+Quantities = Annotated[dict[Name, Quantity], Field(max_length=MAX_METRICS + 1), LIMIT_ERRORS]
 UNNAMED = Quantity()
 
 

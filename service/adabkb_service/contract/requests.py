@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
+from collections.abc import Mapping
+from types import NoneType
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -14,6 +15,7 @@ from pydantic import (
     Field,
     Tag,
     ValidationInfo,
+    create_model,
     field_validator,
     model_validator,
 )
@@ -21,38 +23,29 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.answers import Answer
 from adabkb_service.contract.attributes import Attributes
-from adabkb_service.contract.baseline import Baseline
-from adabkb_service.contract.budget import Budget
 from adabkb_service.contract.catalogue import TableChange
-from adabkb_service.contract.constraints import MAX_CONSTRAINTS, ConstraintText
-from adabkb_service.contract.early_stopping import EarlyStopping
 from adabkb_service.contract.error_limits import LIMIT_ERRORS, check_names
-from adabkb_service.contract.metrics import MAX_METRICS, OutcomeConstraint
-from adabkb_service.contract.mixtures import MAX_MIXTURES, Mixture
+from adabkb_service.contract.metrics import MAX_METRICS
 from adabkb_service.contract.parameters import (
     MAX_PARAMETERS,
     Body,
     Changes,
     Choice,
     Count,
-    Description,
     LeaseSeconds,
     Name,
     NotNegative,
     Number,
     Parameter,
     Positive,
-    Tags,
     Text,
-    Title,
     Whole,
 )
 from adabkb_service.contract.plates import MAX_NUMBER
-from adabkb_service.contract.prior import Beliefs
-from adabkb_service.contract.quantities import Quantities
 from adabkb_service.contract.readable import readable_line
+from adabkb_service.contract.setting import is_optional
+from adabkb_service.contract.settings import CHANGEABLE, SETTINGS, StudyFields, removed
 from adabkb_service.contract.sparse import NotNull
-from adabkb_service.contract.stop import Stop
 
 MAX_ITEMS = 1000
 """The maximum number of results in a batch, and of points in a prediction."""
@@ -123,20 +116,6 @@ class Page(Answer, Generic[Item]):
     ]
 
 
-EMPTY: Mapping[str, Callable[[], Any]] = {
-    "tags": dict,
-    "quantities": dict,
-    "constraints": list,
-    "mixtures": list,
-    "prior": dict,
-    "baseline": dict,
-    "outcome_constraints": list,
-    "per_cost": bool,
-    "robust": bool,
-}
-"""The settings of which a study without any has an empty list or object, or false, instead of null."""
-
-
 Was = Annotated[
     dict[str, Any] | None,
     Field(
@@ -157,72 +136,37 @@ def _of_known_fields(cls: type[BaseModel], was: dict[str, Any] | None) -> dict[s
     return was
 
 
-FINAL = ("id", "direction", "objectives", "metrics", "algorithm", "seed", "transfer_from", "cost", "plates")
+FINAL = tuple(StudyFields.model_fields.keys() - {*CHANGEABLE, "parameters"})
 """The fields of a definition that cannot be changed."""
 
 
-class PatchStudyBody(Changes):
+def _change(name: str) -> Any:
+    """Return the field of a body that changes a setting: its type with its default."""
+    setting, field = SETTINGS[name], StudyFields.model_fields[name]
+    kind, annotated, not_null = (cast("Any", each) for each in (field.annotation, Annotated, NotNull))
+    if is_optional(field):
+        (kind,) = (each for each in get_args(kind) if each is not NoneType)
+    if field.metadata:
+        kind = annotated[(kind, *field.metadata)]
+    about = Field(default=None, description=setting.change or field.description)
+    return (not_null[kind] if setting.is_lasting else kind | None), about
+
+
+_SettingChanges: Any = create_model("_SettingChanges", __base__=Changes, **{name: _change(name) for name in CHANGEABLE})
+
+
+class PatchStudyBody(_SettingChanges):
     """Changes to a study. Absent fields keep their values, and null removes a setting."""
 
     refused: ClassVar[Mapping[str, str]] = dict.fromkeys(FINAL, "cannot be changed; create another study")
 
     state: NotNull[Literal["running", "paused"]] = None
-    budget: Budget | None = None
-    tolerance: NotNegative | None = None
-    lease_seconds: NotNull[LeaseSeconds] = None
-    max_attempts: NotNull[Count] = None
-    max_runtime_seconds: LeaseSeconds | None = None
-    failure_limit: Count | None = None
-    pending_limit: Count | None = None
-    stop: Stop | None = None
-    tags: Tags | None = None
-    title: Title | None = None
-    description: Description | None = None
-    quantities: Annotated[
-        Quantities | None,
-        Field(description="labels, units, digits and natural bounds, by name; these replace all former ones"),
-    ] = None
     parameters: Annotated[
         NotNull[Annotated[list[Parameter], Field(min_length=1, max_length=MAX_PARAMETERS), LIMIT_ERRORS]],
         Field(
             description="edits the space: each entry replaces the parameter of the same name or is added; other "
             "parameters stay"
         ),
-    ] = None
-    constraints: Annotated[
-        Annotated[list[ConstraintText], Field(max_length=MAX_CONSTRAINTS), LIMIT_ERRORS] | None,
-        Field(description="edits the space: these constraints replace all former ones"),
-    ] = None
-    mixtures: Annotated[
-        Annotated[list[Mixture], Field(max_length=MAX_MIXTURES), LIMIT_ERRORS] | None,
-        Field(description="edits the space: these mixtures replace all former ones"),
-    ] = None
-    prior: Annotated[
-        Beliefs | None,
-        Field(description="edits the space: these beliefs about the optimum replace all former ones"),
-    ] = None
-    baseline: Annotated[
-        Baseline | None,
-        Field(description="edits the space: this baseline replaces the former one"),
-    ] = None
-    outcome_constraints: Annotated[
-        Annotated[list[OutcomeConstraint], Field(max_length=MAX_METRICS), LIMIT_ERRORS] | None,
-        Field(description="edits the bounds: these bounds of the study's metrics replace all former ones"),
-    ] = None
-    early_stopping: Annotated[
-        NotNull[EarlyStopping],
-        Field(description="edits the rule: the same rule with other settings, except max_steps and metric"),
-    ] = None
-    noise_std: Annotated[
-        NotNegative | None,
-        Field(description="edits the model: standard deviation of a result; 0 if results are exact, null to learn it"),
-    ] = None
-    per_cost: Annotated[
-        bool | None, Field(description="edits the search: whether points are suggested by expected gain per cost")
-    ] = None
-    robust: Annotated[
-        bool | None,
-        Field(description="edits the model: whether a result that other results contradict gets less weight"),
     ] = None
     catalogues: Annotated[
         NotNull[Annotated[dict[Name, TableChange], Field(max_length=MAX_PARAMETERS), LIMIT_ERRORS]],
@@ -239,7 +183,7 @@ class PatchStudyBody(Changes):
     def changes(self) -> dict[str, Any]:
         """Return the given fields with their new values, which are null or empty for removed settings."""
         return {
-            name: EMPTY[name]() if value is None and name in EMPTY else value
+            name: removed(name) if value is None and name in SETTINGS else value
             for name, value in super().changes().items()
             if name not in NOT_FIELDS
         }
@@ -313,7 +257,26 @@ def _some_state(state: object) -> object:
     return state
 
 
-class TrialValueBody(Body):
+class _OfTrial(Body):
+    """What each outcome of a trial may have."""
+
+    trial: Count
+    attempt: Annotated[Attempt | None, Field(description="by default the current attempt")] = None
+    seconds: Seconds = None
+
+
+class _Numbers(Body):
+    """The numbers of a result."""
+
+    metrics: MetricValues = None
+    value: Value = None
+    std_error: NotNegative | None = None
+    std_errors: MetricErrors = None
+    cost: Costs = None
+    partial: Partial = False
+
+
+class TrialValueBody(_Numbers, _OfTrial):
     """The result of a trial."""
 
     refused: ClassVar[Mapping[str, str]] = {
@@ -321,14 +284,6 @@ class TrialValueBody(Body):
         "attributes": "is for results without a trial; set attributes of the trial",
     }
 
-    trial: Count
-    metrics: MetricValues = None
-    value: Value = None
-    std_error: NotNegative | None = None
-    std_errors: MetricErrors = None
-    cost: Costs = None
-    partial: Partial = False
-    attempt: Annotated[Attempt | None, Field(description="by default the current attempt")] = None
     parameters: Annotated[
         Point | None,
         Field(
@@ -336,32 +291,22 @@ class TrialValueBody(Body):
             f"are measured with the result are required; these alone suffice if nothing else differs; {MEASURED}"
         ),
     ] = None
-    seconds: Seconds = None
     state: Annotated[Literal["completed"], BeforeValidator(_some_state)] = "completed"
 
 
-class TrialFailureBody(Body):
+class TrialFailureBody(_OfTrial):
     """A failed trial."""
 
     refused: ClassVar[Mapping[str, str]] = NO_RESULT
 
-    trial: Count
     state: Literal["failed"]
-    attempt: Attempt | None = None
     reason: Text | None = None
-    seconds: Seconds = None
 
 
-class PointValueBody(Body):
+class PointValueBody(_Numbers):
     """A result at a user-supplied point."""
 
     parameters: Annotated[Point, Field(description=MEASURED)]
-    metrics: MetricValues = None
-    value: Value = None
-    std_error: NotNegative | None = None
-    std_errors: MetricErrors = None
-    cost: Costs = None
-    partial: Partial = False
     plate: Annotated[
         Annotated[int, Field(ge=1, le=MAX_NUMBER), Whole] | None,
         Field(

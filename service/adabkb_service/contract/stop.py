@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
 from adabkb_service.contract.parameters import Body, Count
+from adabkb_service.contract.setting import Setting, settings_of
 from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, NotNull, Sparse
 from adabkb_service.engine.ending import STOP_RULES
 
@@ -30,6 +31,7 @@ class Stop(Sparse, Body):
             "without a better compromise, that is, an increase of the hypervolume"
         ),
         ABSENT_BY_DEFAULT,
+        Setting("stop after this many results without a gain", words="results without an improvement"),
     ] = None
     gap_share_below: Annotated[
         NotNull[Annotated[float, Field(gt=0, lt=1)]],
@@ -38,6 +40,11 @@ class Stop(Sparse, Body):
             "range of the results; only the default algorithm (auto) has this rule"
         ),
         ABSENT_BY_DEFAULT,
+        Setting(
+            "stop at this gap, as a share of the range",
+            words="gain by the model, as a share of the range of the results",
+            form="share",
+        ),
     ] = None
 
     @model_validator(mode="after")
@@ -58,3 +65,7 @@ class Stop(Sparse, Body):
         if isinstance(algorithm, AutoProfile):
             return None
         return f"cannot have {needing[0]}, which needs the profile auto; use {others} or tolerance"
+
+
+RULES = settings_of(Stop)
+"""The rules by name."""

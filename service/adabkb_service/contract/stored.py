@@ -12,25 +12,14 @@ from pydantic import Field
 
 from adabkb_service.contract.parameters import Choice, Name
 from adabkb_service.contract.quantities import without_words
+from adabkb_service.contract.settings import EDITED, LABELS
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.contract.tables import with_changes, with_digests
 from adabkb_service.engine.edited import EditedSpace
 from adabkb_service.engine.space import Space
 from adabkb_service.storage.event_payloads import Edited
 
-REPLACED = (
-    "constraints",
-    "mixtures",
-    "prior",
-    "baseline",
-    "outcome_constraints",
-    "early_stopping",
-    "noise_std",
-    "per_cost",
-    "robust",
-)
-"""The fields, besides the parameters, that a request may edit, and that an edit replaces as a whole."""
-IN_EVENT = (*REPLACED, "metrics", "budget")
+IN_EVENT = (*EDITED, "metrics", "budget")
 """The fields, besides the parameters, that the event of an edit may replace. A change of a cost budget is such an edit,
 since suggestions may depend on it. The event has ``metrics`` if removing a bound would otherwise remove a metric."""
 USUAL_SIZE = 2**16
@@ -79,14 +68,14 @@ def first_stored(definition: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_display_changes(stored: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a stored definition with changes of ``quantities``, and of the labels and units of parameters."""
+    """Return a stored definition with changes of ``LABELS`` fields, and of the labels and units of parameters."""
     words = changes.get("parameters", {})
     parameters = [
         {**without_words(each), **words[each["name"]]} if each["name"] in words else each
         for each in stored["parameters"]
     ]
-    quantities = {"quantities": changes["quantities"]} if "quantities" in changes else {}
-    return {**stored, "parameters": parameters, **quantities}
+    labels = {name: changes[name] for name in LABELS if name in changes}
+    return {**stored, "parameters": parameters, **labels}
 
 
 def definition_of(stored: dict[str, Any]) -> StoredDefinition:

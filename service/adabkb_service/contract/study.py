@@ -1,13 +1,13 @@
-"""The definition of a study: the body of POST /v1/studies, and what ``studies.definition`` stores."""
+"""The definition of a study: the body of POST /v1/studies, and what ``studies.definition`` stores. ``settings`` has its
+fields; here are the rules for their combinations, and the engine's form of a definition."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import (
-    Field,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -18,47 +18,33 @@ from pydantic_core import PydanticCustomError
 from adabkb_service.contract import conditions, context
 from adabkb_service.contract.algorithms import Algorithm, AutoProfile
 from adabkb_service.contract.baseline import Baseline, check_baseline
-from adabkb_service.contract.budget import NEEDS_PLATES, Budget, PlateBudget
+from adabkb_service.contract.budget import NEEDS_PLATES, PlateBudget
 from adabkb_service.contract.catalogue import NEEDS_AUTO as NO_CATALOGUES
 from adabkb_service.contract.catalogue import are_at_hand, catalogues_of, check_catalogues
 from adabkb_service.contract.constants import incompatible
-from adabkb_service.contract.constraints import MAX_CONSTRAINTS, ConstraintText, check_constraints
-from adabkb_service.contract.cost import COST, CostBudget, CostSource, incompatibility_of_cost
+from adabkb_service.contract.constraints import check_constraints
+from adabkb_service.contract.cost import COST, CostBudget, incompatibility_of_cost
 from adabkb_service.contract.early_stopping import EarlyStopping, PatienceRule, check_metric
-from adabkb_service.contract.error_limits import LIMIT_ERRORS
-from adabkb_service.contract.metrics import MAX_METRICS, OutcomeConstraint, metrics_of
+from adabkb_service.contract.metrics import metrics_of
 from adabkb_service.contract.mixtures import Mixture, Mixtures, check_mixtures
 from adabkb_service.contract.objectives import (
     SINGLE_OBJECTIVE_ONLY,
-    Direction,
-    Objectives,
     check_not_objectives,
     check_single_objective_field,
 )
 from adabkb_service.contract.parameters import (
-    MAX_PARAMETERS,
-    MAX_SAFE_INTEGER,
     Body,
     CategoricalParameter,
-    Count,
-    Description,
     FloatParameter,
-    LeaseSeconds,
-    Name,
-    NotNegative,
     Parameter,
-    StudyId,
-    Tags,
-    Title,
-    Whole,
 )
 from adabkb_service.contract.plates import Plates, check_plates
 from adabkb_service.contract.prior import NEEDS_AUTO as PRIOR_NEEDS_AUTO
 from adabkb_service.contract.prior import Beliefs, check_prior, prior_of
 from adabkb_service.contract.quantities import Quantities, check_quantities
-from adabkb_service.contract.sparse import ABSENT_BY_DEFAULT, Sparse
+from adabkb_service.contract.settings import StudyFields
 from adabkb_service.contract.stop import Stop
-from adabkb_service.contract.transfer import OlderStudies, check_transfer
+from adabkb_service.contract.transfer import check_transfer
 from adabkb_service.engine.auto import config as auto_module
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.early_stopping import Rule
@@ -69,23 +55,6 @@ from adabkb_service.engine.sampling import config as sampling_module
 from adabkb_service.engine.space import Space
 from adabkb_service.engine.threds import config as gp_threds_module
 
-FAILURE_LIMIT = 10
-CHANGEABLE = (
-    "budget",
-    "description",
-    "failure_limit",
-    "lease_seconds",
-    "max_attempts",
-    "max_runtime_seconds",
-    "pending_limit",
-    "stop",
-    "tags",
-    "title",
-    "tolerance",
-)
-"""Fields that can be changed after the study's creation; each has its own column."""
-DISPLAY_FIELDS = ("quantities",)
-"""Fields for display that can be changed, too. They have no column: the definition stores them."""
 NEEDS_AUTO = (
     "cannot be {name} with this algorithm: only the profile auto can use the estimated result of a stopped trial; use "
     "the profile auto or the rule patience"
@@ -94,131 +63,11 @@ CANNOT_CONSTRAIN = "are not supported by this algorithm; the profile auto suppor
 NEEDS_AUTO_IF_ROBUST = "needs the profile auto, since other algorithms give all results full weight; leave out robust"
 
 
-class StudyDefinition(Sparse, Body):
+class StudyDefinition(StudyFields, Body):
     """A study as its creator describes it."""
 
     may_be_edited: ClassVar[bool] = False
     """Whether the space may have been edited, so that it may lack values that its constraints name."""
-
-    id: Annotated[
-        StudyId | None,
-        Field(description="id of the study: letters, digits, . _ and -; by default the server generates one"),
-    ] = None
-    title: Annotated[
-        Title | None, Field(description="name of the study for display, such as Suzuki coupling; by default its id")
-    ] = None
-    description: Annotated[
-        Description | None, Field(description="what the study is about, for people: its purpose, materials, methods")
-    ] = None
-    objectives: Annotated[
-        Objectives,
-        Field(description="several objectives, which are metrics of the results; replaces direction"),
-        ABSENT_BY_DEFAULT,
-    ] = Field(default_factory=list)
-    direction: Annotated[
-        Direction | None,
-        Field(description="required unless there are objectives", validate_default=True),
-        ABSENT_BY_DEFAULT,
-    ] = None
-    parameters: Annotated[list[Parameter], Field(min_length=1, max_length=MAX_PARAMETERS), LIMIT_ERRORS]
-    algorithm: Annotated[Algorithm, Field(validate_default=True)] = AutoProfile()
-    constraints: Annotated[
-        list[ConstraintText],
-        Field(
-            max_length=MAX_CONSTRAINTS,
-            description="conditions that every point must satisfy, including the points of results, such as "
-            "a + b <= 1 or not (kind == 'x' and n > 2)",
-        ),
-        LIMIT_ERRORS,
-    ] = Field(default_factory=list)
-    mixtures: Mixtures = Field(default_factory=list)
-    budget: Budget | None = None
-    seed: Annotated[
-        Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER), Whole] | None,
-        Field(description="seed of all random choices, to repeat a study exactly; by default the server draws one"),
-    ] = None
-    noise_std: Annotated[
-        NotNegative | None,
-        Field(
-            description="standard deviation of a result, in the objective's units; 0 if results are exact, as those of "
-            "a deterministic simulation; by default the profile auto learns it"
-        ),
-    ] = None
-    tolerance: Annotated[
-        NotNegative | None,
-        Field(
-            description="the study is complete when its gap, the model's bound on what further trials can gain, is at "
-            "most this, in the objective's units"
-        ),
-    ] = None
-    lease_seconds: Annotated[
-        LeaseSeconds,
-        Field(description="time for which a trial is reserved for a worker; after that, another worker may get it"),
-    ] = 3600.0
-    max_attempts: Annotated[
-        Count,
-        Field(description="a trial fails after this many attempts whose reservation (lease) expired without a result"),
-    ] = 3
-    max_runtime_seconds: Annotated[
-        LeaseSeconds | None,
-        Field(description="time limit of one attempt, even if its reservation (lease) is renewed"),
-    ] = None
-    failure_limit: Annotated[
-        Count | None, Field(description="number of failed trials in a row after which the study is paused")
-    ] = FAILURE_LIMIT
-    pending_limit: Annotated[
-        Count | None, Field(description="maximum number of unfinished trials, whether running or waiting")
-    ] = None
-    stop: Annotated[Stop | None, Field(description="rules that end the study before the budget is used up")] = None
-    early_stopping: Annotated[
-        EarlyStopping | None,
-        Field(
-            description="rule that ends a trial before its last step, based on the intermediate values that it reports"
-        ),
-    ] = None
-    tags: Annotated[
-        Tags, Field(description="names with values by which studies can be found, such as project: coatings")
-    ] = Field(default_factory=dict)
-    metrics: Annotated[
-        Annotated[list[Name], Field(max_length=MAX_METRICS), LIMIT_ERRORS],
-        Field(description="names of the metrics that each result has in addition to its value"),
-        ABSENT_BY_DEFAULT,
-    ] = Field(default_factory=list)
-    outcome_constraints: Annotated[
-        Annotated[list[OutcomeConstraint], Field(max_length=MAX_METRICS), LIMIT_ERRORS],
-        Field(description="bounds of metrics; the best point must satisfy them"),
-        ABSENT_BY_DEFAULT,
-    ] = Field(default_factory=list)
-
-    prior: Annotated[
-        Beliefs, Field(description="beliefs about the optimum, by the names of parameters"), ABSENT_BY_DEFAULT
-    ] = Field(default_factory=dict)
-
-    baseline: Annotated[Baseline, ABSENT_BY_DEFAULT] = Field(default_factory=dict)
-    cost: Annotated[CostSource, ABSENT_BY_DEFAULT] = None
-    per_cost: Annotated[
-        bool,
-        Field(description="whether points are suggested by expected gain per cost"),
-        ABSENT_BY_DEFAULT,
-    ] = False
-    robust: Annotated[
-        bool,
-        Field(
-            description="whether the model gives less weight to a result that other results contradict, and its point "
-            "is suggested again"
-        ),
-        ABSENT_BY_DEFAULT,
-    ] = False
-    transfer_from: OlderStudies = Field(default_factory=list)
-    quantities: Annotated[Quantities, ABSENT_BY_DEFAULT] = Field(default_factory=dict)
-    plates: Annotated[
-        Plates | None,
-        Field(
-            description="plates: batches of trials that share some values, and whose results share an offset that the "
-            "model learns"
-        ),
-        ABSENT_BY_DEFAULT,
-    ] = None
 
     @field_validator(*SINGLE_OBJECTIVE_ONLY)
     @classmethod

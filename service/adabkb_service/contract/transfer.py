@@ -24,15 +24,7 @@ MAX_NUMBERS = 5000
 NEEDS_AUTO = "cannot be used by this algorithm; the profile auto can use it"
 TWICE = "has {study} twice; list each study once"
 
-OlderStudies = Annotated[
-    list[StudyId],
-    Field(
-        max_length=MAX_STUDIES,
-        description="older studies whose results the model also uses, as far as they agree with the new ones",
-    ),
-    ABSENT_BY_DEFAULT,
-    LIMIT_ERRORS,
-]
+OlderStudies = Annotated[list[StudyId], Field(max_length=MAX_STUDIES), LIMIT_ERRORS]
 Position = Annotated[float, Field(ge=0, le=1)]
 
 

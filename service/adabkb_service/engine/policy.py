@@ -1,7 +1,8 @@
 """The interface between the service and the algorithms that decide where to evaluate.
 
-An algorithm is a subclass of ``Policy``; a study's definition names it. States are immutable, and opaque outside the
-algorithm. Positions are in the unit cube, and larger results are better.
+An algorithm is a subclass of ``Policy``; a study's definition names it. States are immutable. Positions are in the unit
+cube, and larger results are better. Only the model of ``auto`` explains its results further: the functions in
+``auto/reports`` take its states.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from adabkb_service.engine.answers import CellBox, Front, Judged, LeftOut, Prediction, Recommendation, Report
+from adabkb_service.engine.answers import CellBox, Prediction, Recommendation, Report
 from adabkb_service.engine.metrics import FEASIBLE, Measured
 from adabkb_service.engine.moves import Suggestion, Update
 from adabkb_service.engine.record import Record
@@ -71,16 +72,6 @@ class Policy(ABC, Generic[C, S]):
         Returns:
             The points. The iterator ends when no point is left.
         """
-
-    def suggestions_within(
-        self, state: S, within: Slice, pending: Array, failed: Array | None = None, replaced: Array | None = None
-    ) -> Iterator[Suggestion[S]]:
-        """As ``suggestions``, but for points of a slice of the space.
-
-        Raises:
-            NotImplementedError: by default.
-        """
-        raise NotImplementedError(f"{type(self).__name__} cannot hold parameters fixed")
 
     def suggest(self, state: S, pending: Array, failed: Array | None = None) -> Suggestion[S]:
         """The next point to evaluate: the first of ``suggestions``.
@@ -143,20 +134,6 @@ class Policy(ABC, Generic[C, S]):
             FloatingPointError: the model's numbers would overflow.
         """
 
-    def edited(self, state: S, space: Space, config: C, record: Record) -> Update[S]:
-        """The state after an edit of the space, which changes the positions of all results: the tree is rebuilt.
-
-        Args:
-            state: the state before the edit.
-            space, config: those after the edit.
-            record: the results in the new space, in log order.
-
-        Raises:
-            NotImplementedError: by default.
-            FloatingPointError: the model's numbers would overflow.
-        """
-        raise NotImplementedError(f"{type(self).__name__} cannot continue in another space")
-
     @abstractmethod
     def dictionary(self, state: S) -> tuple[int, ...]:
         """The dictionary (inducing points), as ordinals of distinct evaluated points, ascending."""
@@ -193,31 +170,6 @@ class Policy(ABC, Generic[C, S]):
         """Only the mean of ``predict``, (k,), for algorithms where that is cheaper."""
         return self.predict(state, points).mean
 
-    def left_out(self, state: S) -> LeftOut | None:
-        """Leave-one-out predictions of the results, or of some of them if there are many. By default None: not
-        supported."""
-        return None
-
-    def judged(self, state: S) -> Judged | None:
-        """How probable each result is, given the others; by default the values of ``left_out``. If there are many
-        results, the latest ones may be missing, since a judgment takes long. Which ones depends only on the state."""
-        return self.left_out(state)
-
-    def finish_probability(self, state: S, points: Array, failed: Array, finished: Array | None = None) -> Array | None:
-        """Probability that a trial at cube positions (k, d) finishes instead of failing, (k,), given the positions of
-        failed points, (f, d), and of finished ones, (n, d), by default those of all results. None if this is not
-        learned, which is the default."""
-        return None
-
-    def noise_at(self, state: S, point: Array) -> float | None:
-        """Standard deviation of the noise of a result at an evaluated point (d,), in the user's units, even if the
-        estimate is uncertain. By default None: not supported."""
-        return None
-
-    def fewest_results(self, state: S) -> int | None:
-        """Number of results needed before the gap is known. By default None: it does not depend on their number."""
-        return None
-
     def with_spent(self, state: S, cost: float) -> S:
         """The state of a study that has also spent this cost on trials without a result. The cost counts towards the
         cost budget. By default the state itself."""
@@ -230,54 +182,6 @@ class Policy(ABC, Generic[C, S]):
         point with the largest probability. With several objectives, the result on the front that maximizes the smallest
         of its objectives, each scaled to its range."""
 
-    def recommend_within(self, state: S, within: Slice, feasible: float = FEASIBLE) -> Recommendation | None:
-        """The point of a slice with the best posterior mean, which need not have been evaluated; None before the first
-        result. ``feasible`` is as in ``recommend``.
-
-        Raises:
-            NotImplementedError: by default.
-        """
-        raise NotImplementedError(f"{type(self).__name__} cannot hold parameters fixed")
-
-    def keep_near(
-        self,
-        state: S,
-        found: Recommendation,
-        baseline: Mapping[int, float],
-        within: Slice,
-        tolerance: float = 0.0,
-        feasible: float = FEASIBLE,
-    ) -> Recommendation:
-        """A point of a slice that is as good as a recommended point, but has fewer changes from a baseline (axis ->
-        position). A difference of up to ``tolerance``, in the user's units, does not count.
-
-        Raises:
-            NotImplementedError: by default.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has no baseline")
-
-    def front(self, state: S, feasible: float = FEASIBLE, within: Slice | None = None) -> Front:
-        """The Pareto front of a study with several objectives; ``feasible`` as in ``recommend``. With a slice,
-        ``Front.points`` are evaluated points moved into it.
-
-        Raises:
-            NotImplementedError: by default.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has one objective")
-
-    def results_since_gain(self, state: S) -> int | None:
-        """With several objectives, the number of results after the last one that increased the hypervolume; 0 before
-        the first of these. By default, and with a single objective, None."""
-        return None
-
-    def of_metric(self, state: S, index: int) -> S:
-        """The state of a metric's model, given the index of the metric in the configuration.
-
-        Raises:
-            NotImplementedError: by default.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has no metrics")
-
     @abstractmethod
     def cell_box(self, state: S, key: str) -> CellBox:
         """The corners and the centroid of a cell, from its key."""
@@ -286,3 +190,32 @@ class Policy(ABC, Generic[C, S]):
         """(k,) the algorithm's upper bound on the objective in each cell, in the user's units; NaN for cells without
         one. By default NaN for all."""
         return np.full(len(keys), np.nan)
+
+
+class GeneralPolicy(Policy[C, S]):
+    """An algorithm for all studies: it also suggests points of a slice of the space, which fixed parameters, contexts
+    and plates require, and continues in an edited space."""
+
+    @abstractmethod
+    def suggestions_within(
+        self, state: S, within: Slice, pending: Array, failed: Array | None = None, replaced: Array | None = None
+    ) -> Iterator[Suggestion[S]]:
+        """As ``suggestions``, but for points of a slice of the space."""
+
+    @abstractmethod
+    def recommend_within(self, state: S, within: Slice, feasible: float = FEASIBLE) -> Recommendation | None:
+        """The point of a slice with the best posterior mean, which need not have been evaluated; None before the first
+        result. ``feasible`` is as in ``recommend``."""
+
+    @abstractmethod
+    def edited(self, state: S, space: Space, config: C, record: Record) -> Update[S]:
+        """The state after an edit of the space, which changes the positions of all results: the tree is rebuilt.
+
+        Args:
+            state: the state before the edit.
+            space, config: those after the edit.
+            record: the results in the new space, in log order.
+
+        Raises:
+            FloatingPointError: the model's numbers would overflow.
+        """

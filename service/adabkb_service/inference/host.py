@@ -17,6 +17,7 @@ from dataclasses import replace
 from itertools import islice
 
 from adabkb_service.errors import AdaBKBError, StudyNotFound
+from adabkb_service.inference.cached_model import CachedModel
 from adabkb_service.inference.messages import (
     Advance,
     Advanced,
@@ -31,7 +32,6 @@ from adabkb_service.inference.messages import (
     Withdraw,
     Work,
 )
-from adabkb_service.inference.model import Model
 from adabkb_service.inference.reads import Read, Reads, answered
 from adabkb_service.inference.step_queue import FOLDS, LEARNS
 from adabkb_service.inference.store import SAVE_EVENTS, ModelStore
@@ -130,12 +130,13 @@ class ModelHost:
 
     def kind_of_next(self, study_id: str) -> str:
         """The expected kind of the study's next step: see ``step_queue``."""
-        model = self.store.find(study_id)
+        cached = self.store.find(study_id)
         with self._guard:
             waiting = self._waiting.get(study_id)
             message = waiting[0][1] if waiting else None
-        if model is None:
+        if cached is None:
             return FOLDS
+        model = cached.model
         if isinstance(message, Ask) and message.incarnation == model.incarnation and message.study_seq <= model.seq:
             return message.question
         has_many = len(model.dataset.results) > self._few_results
@@ -167,23 +168,23 @@ class ModelHost:
             self._send(number, Superseded())
         else:
             try:
-                model = self._follow(message)
+                cached = self._follow(message)
             except CannotFold as failure:
                 self._reply_failed(number, message, str(failure))
             except AdaBKBError as error:  # the database does not respond, or the study was deleted
                 self._postpone(number, message, error)
             else:
-                if model.seq < message.study_seq:
+                if cached.model.seq < message.study_seq:
                     if isinstance(message, Advance):
-                        self._send(number, _progress_report(model, message.study_seq - model.seq))
+                        self._send(number, _progress_report(cached, message.study_seq))
                     return True  # the message stays queued for the next step
-                self._answer(number, message, model)
+                self._answer(number, message, cached)
                 if isinstance(message, Advance):
-                    self._answer_a_question(message, model)
+                    self._answer_a_question(message, cached)
         self._done(study_id)
         return True
 
-    def _answer_a_question(self, behind: Advance, model: Model) -> None:
+    def _answer_a_question(self, behind: Advance, cached: CachedModel) -> None:
         """Answer the first queued question, if the model has folded the events that the question needs. Without this,
         new ``Advance`` messages could delay a question forever."""
         with self._guard:
@@ -191,12 +192,12 @@ class ModelHost:
             number, question = next((each for each in waiting if isinstance(each[1], Ask)), (0, None))
             if (
                 not isinstance(question, Ask)
-                or question.incarnation != model.incarnation
-                or question.study_seq > model.seq
+                or question.incarnation != cached.model.incarnation
+                or question.study_seq > cached.model.seq
             ):
                 return
             waiting.remove((number, question))
-        self._ask(number, question, model)
+        self._ask(number, question, cached)
 
     def _first(self, study_id: str) -> tuple[int, Work] | None:
         """The first message of the queue; None if it is empty. Consecutive ``Advance`` messages are merged into the
@@ -231,7 +232,7 @@ class ModelHost:
         with self._guard:
             self._waiting[study_id].popleft()
 
-    def _follow(self, message: Advance | Ask) -> Model:
+    def _follow(self, message: Advance | Ask) -> CachedModel:
         """Fold as many of the missing events up to ``message.study_seq`` as one step may, and return the model.
 
         Raises:
@@ -243,18 +244,16 @@ class ModelHost:
         if failure is not None and failure[:2] == (message.incarnation, message.study_seq):
             raise CannotFold(failure[2])
         try:
-            model = self.store.get(study_id, message.incarnation)
-            is_restored = model is None
-            if model is None:
-                model = self.store.restored(study_id, message.incarnation)
-                if model is None:
+            cached = self.store.get(study_id, message.incarnation)
+            is_restored = cached is None
+            if cached is None:
+                cached = self.store.restored(study_id, message.incarnation)
+                if cached is None:
                     raise StudyNotFound(study_id)
-            model.fold_seconds = 0.0
+            model, cached.fold_seconds = cached.model, 0.0
             if model.seq < message.study_seq:
                 log = self._log_after(message, model.seq)
-                started = time.monotonic()
-                model.fold(log, until=started + self._fold_seconds)
-                model.fold_seconds = time.monotonic() - started
+                cached.fold(log, until=time.monotonic() + self._fold_seconds)
         except AdaBKBError:
             raise
         except Exception as error:
@@ -265,11 +264,11 @@ class ModelHost:
                 logger.exception("study %s: the model cannot fold the log", study_id)
             raise CannotFold(reason) from error
         self._failures.pop(study_id, None)
-        model.used_at = time.monotonic()
-        self.store.keep(study_id, model)
+        cached.used_at = time.monotonic()
+        self.store.keep(study_id, cached)
         if is_restored and model.seq < message.study_seq:  # the cache may evict the model before its next step
-            self._save(study_id, model)
-        return model
+            self._save(study_id, cached)
+        return cached
 
     def _log_after(self, message: Advance | Ask, seq: int) -> list[EventRow]:
         """The events after ``seq``: those left by the previous step, those in the message or, if another server wrote
@@ -287,37 +286,37 @@ class ModelHost:
         self._logs[message.study_id] = message.incarnation, log
         return log
 
-    def _answer(self, number: int, message: Advance | Ask, model: Model) -> None:
+    def _answer(self, number: int, message: Advance | Ask, cached: CachedModel) -> None:
         if isinstance(message, Ask):
-            self._ask(number, message, model)
+            self._ask(number, message, cached)
             return
-        error = None
+        model, decisions, error = cached.model, cached.decisions, None
         try:
             if message.decide:
-                model.restrict(message.within)
-            missing = message.decide - len(model.decided)
+                decisions.restrict(model, message.within)
+            missing = message.decide - len(decisions.made)
             if missing > 0:
-                model.decide(missing, until=time.monotonic() + self._decision_seconds)
+                decisions.decide(model, missing, until=time.monotonic() + self._decision_seconds)
         except Exception as failure:
             logger.exception("study %s: the engine cannot suggest", message.study_id)
             error = f"{type(failure).__name__}: {failure}"[:500]
-        self._send(number, replace(_advanced(model, error), asked=message.decide, cache_bytes=self.store.bytes))
+        self._send(number, replace(_advanced(cached, error), asked=message.decide, cache_bytes=self.store.bytes))
 
-    def _ask(self, number: int, message: Ask, model: Model) -> None:
+    def _ask(self, number: int, message: Ask, cached: CachedModel) -> None:
         if self._reads is not None and self._reads.takes(message):
-            if kept := model.kept.find(message):
+            if kept := cached.kept.find(message):
                 self._send(number, kept)
             else:
-                self._reads.put(Read(number, message, model.snapshot()))
+                self._reads.put(Read(number, message, cached.model.snapshot(), cached.kept))
             return
         try:
-            if message.question == "stored" and model.seq > model.saved_seq:
-                self.store.save(message.study_id, model)
+            if message.question == "stored" and cached.is_unsaved:
+                self.store.save(message.study_id, cached)
                 self._unsaved.discard(message.study_id)
         except Exception as error:
             self._send(number, Answered(error=error))
         else:
-            self._send(number, answered(message, model))
+            self._send(number, answered(message, cached.model))
 
     def _reply_failed(self, number: int, message: Advance | Ask, reason: str) -> None:
         if isinstance(message, Ask):
@@ -335,23 +334,23 @@ class ModelHost:
 
     def _work_ahead(self, study_id: str) -> bool:
         """Prepare for the next result, or store a model with unstored changes. Return whether more work may be left."""
-        model = self.store.find(study_id)
-        if model is None:
+        cached = self.store.find(study_id)
+        if cached is None:
             return False
-        if not model.prepared:
+        if not cached.model.prepared:
             with suppress(*IGNORED_AHEAD):
-                model.prepare()
+                cached.prepare()
                 return True
             return False
-        behind = model.seq - model.saved_seq
-        if behind >= self._save_events or (behind and time.monotonic() - model.used_at > self._idle_seconds):
-            self._save(study_id, model)
+        behind = cached.model.seq - cached.saved_seq
+        if behind >= self._save_events or (behind and time.monotonic() - cached.used_at > self._idle_seconds):
+            self._save(study_id, cached)
         return False
 
-    def _save(self, study_id: str, model: Model) -> None:
+    def _save(self, study_id: str, cached: CachedModel) -> None:
         """Store a model. If that fails, restarts take longer. The failure is logged once, until storing works again."""
         try:
-            self.store.save(study_id, model)
+            self.store.save(study_id, cached)
         except IGNORED_AHEAD as error:
             if study_id not in self._unsaved:
                 logger.warning("study %s: its model cannot be stored, so a restart takes longer: %s", study_id, error)
@@ -362,13 +361,13 @@ class ModelHost:
     def idle(self) -> list[str]:
         """Studies whose models have unstored changes and got no message for ``idle_seconds``."""
         moment = time.monotonic() - self._idle_seconds
-        return [study_id for study_id, model in self.store.unsaved() if model.used_at < moment]
+        return [study_id for study_id, cached in self.store.unsaved() if cached.used_at < moment]
 
     def save_all(self, skipped: Collection[str] = ()) -> None:
         """Store every model with unstored changes, except of the studies in ``skipped``."""
-        for study_id, model in self.store.unsaved():
+        for study_id, cached in self.store.unsaved():
             if study_id not in skipped:
-                self._save(study_id, model)
+                self._save(study_id, cached)
 
 
 def _is_withdrawn_by(message: Work, withdrawn: Withdraw) -> bool:
@@ -384,25 +383,25 @@ def _includes(following: Work, message: Work) -> bool:
     )
 
 
-def _progress_report(model: Model, events: int) -> Advanced:
-    return Advanced(model.incarnation, model.seq, model.rests_on, behind=events, seconds=model.fold_seconds)
+def _progress_report(cached: CachedModel, study_seq: int) -> Advanced:
+    model = cached.model
+    behind = study_seq - model.seq
+    return Advanced(model.incarnation, model.seq, model.rests_on, behind=behind, seconds=cached.fold_seconds)
 
 
-def _advanced(model: Model, error: str | None = None) -> Advanced:
-    model_stats = None
-    if model.has_folded and (model.rests_on or model.decided):
+def _advanced(cached: CachedModel, error: str | None = None) -> Advanced:
+    model, decisions, model_stats = cached.model, cached.decisions, None
+    if cached.has_new_stats and (model.rests_on or decisions.made):
         model_stats = model.stats()
-    points = [decision.proposal for decision in model.decided]
-    is_all = model.has_decided_on_all()
     return Advanced(
         model.incarnation,
         model.seq,
         model.rests_on,
-        points,
-        is_all,
-        model_stats,
+        points=[decision.proposal for decision in decisions.made],
+        is_all=decisions.has_all(model),
+        model_stats=model_stats,
         error=error,
-        seconds=model.fold_seconds,
-        within=model.within,
-        is_plate_over=model.is_plate_over(),
+        seconds=cached.fold_seconds,
+        within=decisions.within,
+        is_plate_over=decisions.is_plate_over(model),
     )

@@ -14,9 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.answers import CellBox, LeftOut, Recommendation
+from adabkb_service.engine.auto.reports.baseline import keep_near
+from adabkb_service.engine.auto.reports.front import front as front_of
+from adabkb_service.engine.auto.reports.left_out import left_out, noise_at
+from adabkb_service.engine.auto.reports.report import finish_probability
+from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.axes import ChoiceAxis, canonical
 from adabkb_service.engine.catalogue import CatalogueAxis
 from adabkb_service.engine.grids import along, grid
+from adabkb_service.engine.policy import GeneralPolicy
 from adabkb_service.engine.sensitivity import MIN_RESULTS, Sensitivity, sensitivity
 from adabkb_service.engine.simplex import given_way
 from adabkb_service.engine.slices import Slice
@@ -166,6 +172,7 @@ def recommended(model: Model, feasible: float, tolerance: float) -> tuple[Recomm
 def recommended_within(model: Model, fixed: Point, feasible: float, tolerance: float) -> Recommended | None:
     """As ``recommended``, but with fixed parameter values and without the gap. The point need not have been
     evaluated."""
+    assert isinstance(model.policy, GeneralPolicy), "the contract refuses fixed values with other algorithms"
     found = model.policy.recommend_within(model.state, Slice(model.dataset.space, fixed), feasible)
     return _recommended(model, found, fixed, feasible, tolerance)
 
@@ -180,7 +187,7 @@ def _recommended(
     axes = {axis.name: (k, axis) for k, axis in enumerate(space.axes) if axis.name in baseline}
     if axes:
         at = {k: axis.encode(baseline[name]) for name, (k, axis) in axes.items()}
-        found = model.policy.keep_near(model.state, found, at, Slice(space, fixed), tolerance, feasible)
+        found = keep_near(model.state, found, at, Slice(space, fixed), tolerance, feasible)
     parameters = {**model.dataset.parameters_at(found.point), **fixed}
     expected = model.predict(found.point[None])[0]
     changes = None
@@ -201,14 +208,18 @@ def finishing(
 ) -> float | None:
     """Probability that a trial at a position, (d,), finishes, given finished points, (n, d), and failed ones, (f, d).
     None if this is not learned."""
-    likely = model.policy.finish_probability(model.state, position[None], failed, finished)
+    if not isinstance(model.state, State):
+        return None
+    likely = finish_probability(model.state, position[None], failed, finished)
     return None if likely is None else float(likely[0])
 
 
 def predicted(model: Model, positions: NDArray[np.float64]) -> list[Expected]:
     """Predictions at positions (k, d), with the probability that a trial finishes."""
     found = model.predict(positions)
-    likely = model.policy.finish_probability(model.state, positions, model.dataset.failed_points())
+    if not isinstance(model.state, State):
+        return found
+    likely = finish_probability(model.state, positions, model.dataset.failed_points())
     if likely is None:
         return found
     return [each._replace(finish_probability=one) for each, one in zip(found, likely.tolist(), strict=True)]
@@ -230,7 +241,7 @@ def members(model: Model, after: int, limit: int) -> list[tuple[int, Point]]:
 def front(model: Model, fixed: Point, feasible: float) -> FrontFound:
     """The Pareto front of a study with several objectives. The points of the model have the fixed parameter values."""
     dataset = model.dataset
-    found = model.policy.front(model.state, feasible, Slice(dataset.space, fixed))
+    found = front_of(model.state, feasible, Slice(dataset.space, fixed))
     objectives = [each for each in (dataset.objective, *dataset.metrics) if each is not None and each.goal]
     keys = dataset.keys_with_value()
     signed = zip(objectives, found.reference.tolist(), strict=True)
@@ -252,7 +263,7 @@ def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | Lit
     """The number of results; and the sensitivity of the posterior mean of a metric (of the objective if None) to each
     parameter, or the reason why it is unknown."""
     results = len(model.dataset.keys_with_value(metric))
-    if results < max(MIN_RESULTS, model.policy.fewest_results(model.state) or 0):
+    if results < max(MIN_RESULTS, _fewest_results(model) or 0):
         return results, "too_few_results"
     whole, mean = Slice(model.dataset.space, {}), partial(model.policy.mean, model.of(metric)[0])
     return results, sensitivity(lambda positions: mean(whole.put(positions)), model.dataset.space) or "constant"
@@ -262,7 +273,7 @@ def validation(model: Model, metric: str | None) -> Validated:
     """Leave-one-out predictions of the results of a metric (of the objective if None). Estimates of stopped trials are
     left out."""
     state, sign = model.of(metric)
-    keys, found = model.dataset.keys_with_value(metric), model.policy.left_out(state)
+    keys, found = model.dataset.keys_with_value(metric), _left_out(state)
     if found is None:
         return Validated(len(keys), None)
     values = sign * state.record.values[found.rows]
@@ -274,6 +285,16 @@ def validation(model: Model, metric: str | None) -> Validated:
     for place in outliers(*columns):
         judged[place] = replace(judged[place], outlier=True)
     return Validated(len(keys), judged)
+
+
+def _left_out(state: Any) -> LeftOut | None:
+    """The leave-one-out predictions of the results of a model, given its state; None if it cannot be validated."""
+    return left_out(state) if isinstance(state, State) else None
+
+
+def _fewest_results(model: Model) -> int | None:
+    """As ``Assessed.fewest``."""
+    return model.state.problem.domain.fewest_results if isinstance(model.state, State) else None
 
 
 def _noises(model: Model, found: LeftOut, metric: str | None) -> NDArray[np.float64]:
@@ -298,10 +319,10 @@ def assessment(model: Model, best: Point | None) -> Assessed:
     preferred = policy.recommend(model.state) if model.dataset.objective is None else None
     position = None if best is None else space.position(best)
     at_best = None if position is None else model.predict(position[None])[0]
-    judged = policy.left_out(model.state)
+    judged = _left_out(model.state)
     return Assessed(
         results=policy.report(model.state).observations,
-        fewest=policy.fewest_results(model.state),
+        fewest=_fewest_results(model),
         recommended=None if preferred is None else model.dataset.parameters_at(preferred.point),
         mean=None if preferred is None else model.sign * preferred.mean,
         std=None if preferred is None else preferred.std,
@@ -339,13 +360,13 @@ def _usual_decimals(values: list[float]) -> int:
 
 def _noise_of_repetition(model: Model, judged: LeftOut | None, point: NDArray[np.float64]) -> float | None:
     """The noise of one more result at an evaluated point, as in ``Assessed.repeated``."""
-    found = model.policy.noise_at(model.state, point)
+    found = noise_at(model.state, point) if isinstance(model.state, State) else None
     if found is None or model.definition.noise_std is not None:
         return None if found is None else model.definition.noise_std
     if judged is None or not judged.doubted[_at(model, judged, point)].any():
         return found
     row = _undoubted(model, judged, point)
-    return found if row is None else model.policy.noise_at(model.state, model.state.record.positions[row])
+    return found if row is None else noise_at(model.state, model.state.record.positions[row])
 
 
 def _noise_at(model: Model, judged: LeftOut | None, point: NDArray[np.float64]) -> float | None:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from adabkb_service.inference.kept_answers import KeptAnswers
 from adabkb_service.inference.messages import Answered, Ask
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.questions import QUESTIONS
@@ -25,6 +26,8 @@ class Read:
     message: Ask
     model: Model
     """A snapshot of the study's model."""
+    kept: KeptAnswers
+    """The cached answers of this model."""
 
     def has_answer_of(self, other: Read) -> bool:
         """Whether the answer to ``other`` also answers this question: both ask the same about the same study, and the
@@ -39,7 +42,7 @@ class Read:
     def answered(self) -> Answered:
         """Return the answer, and cache it for the model. If an exception is raised, return it uncached."""
         answer = answered(self.message, self.model)
-        self.model.kept.keep(self.message, answer)
+        self.kept.keep(self.message, answer)
         return answer
 
 

@@ -42,12 +42,9 @@ def start(study: StudyRow, created: CreatedRow | None = None) -> Model:
         objective=metrics[0] if several else None,
         plates=None if definition.plates is None else {},
     )
-    model = Model(
-        definition, policy, study.incarnation, 0, 0, state, dataset, dict(NEW_TREE), saved_dictionary=frozenset()
-    )
+    model = Model(definition, policy, study.incarnation, 0, 0, state, dataset, dict(NEW_TREE))
     model.tables = tables_of(stored)
     model.older, model.first_space = older, space if older else None
-    model.has_folded = study.model is None
     return model
 
 
@@ -60,12 +57,11 @@ def restore(study: StudyRow, log: Sequence[EventRow], cells: dict[str, str], dic
         cells, dictionary: the stored rows.
     """
     model = start(study, created_row(log))
-    model.accept(log[: study.model_seq])
+    for event in log[: study.model_seq]:
+        model.count(event)
     model.cells = cells
     space, record = model.dataset.space, model.dataset.record()
     model.state = model.policy.restore(space, model.config(), study.seed, record, cells, dictionary, study.checkpoint)
-    model.saved_seq, model.saved_dictionary = study.model_seq, frozenset(dictionary)
-    model.has_folded = study.model is None or study.model["rests_on"] != model.rests_on
     model.prepared = False
     return model
 

@@ -17,7 +17,7 @@ import numpy as np
 from cachetools import LRUCache
 from sqlalchemy import Connection
 
-from adabkb_service.inference.model import Model
+from adabkb_service.inference.cached_model import CachedModel
 from adabkb_service.inference.restore import restore
 from adabkb_service.storage import events, studies
 from adabkb_service.storage import model as rows
@@ -37,29 +37,30 @@ class ModelStore:
 
     def __init__(self, database: Database, capacity: int) -> None:
         self._database = database
-        self._models: LRUCache[str, Model] = LRUCache(capacity, getsizeof=size_of)
+        self._models: LRUCache[str, CachedModel] = LRUCache(capacity, getsizeof=size_of)
         self._guard = threading.Lock()
 
-    def get(self, study_id: str, incarnation: str) -> Model | None:
+    def get(self, study_id: str, incarnation: str) -> CachedModel | None:
         """The cached model of this incarnation of the study, or None."""
-        model = self.find(study_id)
-        return model if model is not None and model.incarnation == incarnation else None
+        cached = self.find(study_id)
+        return cached if cached is not None and cached.model.incarnation == incarnation else None
 
-    def find(self, study_id: str) -> Model | None:
+    def find(self, study_id: str) -> CachedModel | None:
         """The cached model of any incarnation, or None."""
         with self._guard:
             return self._models.get(study_id)
 
-    def keep(self, study_id: str, model: Model) -> None:
+    def keep(self, study_id: str, cached: CachedModel) -> None:
         """Cache a model, and evict the least recently used ones if the cache is full. A model that is larger than the
         whole cache is not cached. The size of a model is measured again every ``MEASURED_EVENTS`` events."""
         with self._guard:
-            if self._models.get(study_id) is model and model.seq < model.measured_seq + MEASURED_EVENTS:
+            seq = cached.model.seq
+            if self._models.get(study_id) is cached and seq < cached.measured_seq + MEASURED_EVENTS:
                 return
-            model.measured_seq = model.seq
+            cached.measured_seq = seq
             self._models.pop(study_id, None)
             with suppress(ValueError):  # the model is too large
-                self._models[study_id] = model
+                self._models[study_id] = cached
 
     @property
     def bytes(self) -> int:
@@ -71,49 +72,56 @@ class ModelStore:
         with self._guard:
             self._models.pop(study_id, None)
 
-    def unsaved(self) -> list[tuple[str, Model]]:
+    def unsaved(self) -> list[tuple[str, CachedModel]]:
         """Studies and models with changes that are not stored."""
         with self._guard:
-            return [(name, model) for name, model in self._models.items() if model.seq > model.saved_seq]
+            return [(name, cached) for name, cached in self._models.items() if cached.is_unsaved]
 
-    def restored(self, study_id: str, incarnation: str) -> Model | None:
+    def restored(self, study_id: str, incarnation: str) -> CachedModel | None:
         """A model rebuilt from the stored rows; None if this incarnation of the study does not exist."""
         with self._database.reading() as connection:
             study = studies.find(connection, study_id)
             if study is None or study.incarnation != incarnation:
                 return None
             log = events.page(connection, study_id, 0, max(study.model_seq, 1))
-            cells = rows.read_cells(connection, study_id)
-            return restore(study, log, cells, rows.read_dictionary(connection, study_id))
+            dictionary = rows.read_dictionary(connection, study_id)
+            model = restore(study, log, rows.read_cells(connection, study_id), dictionary)
+            has_stats = study.model is not None and study.model["rests_on"] == model.rests_on
+            return CachedModel(
+                model,
+                saved_seq=study.model_seq,
+                saved_dictionary=frozenset(dictionary),
+                stats_of=model.rests_on if has_stats else None,
+            )
 
     def log_after(self, study_id: str, seq: int, until: int) -> list[EventRow]:
         """Events after ``seq``, up to ``until``."""
         with self._database.reading() as connection:
             return events.page(connection, study_id, seq, until - seq)
 
-    def save(self, study_id: str, model: Model) -> None:
+    def save(self, study_id: str, cached: CachedModel) -> None:
         """Store the changes of a model since it was last stored. Write nothing if it lacks results, if another
         server has stored a later state, or if the study was deleted.
 
         Raises:
             Contention, Busy, Unavailable: nothing was written.
         """
+        model = cached.model
         if model.is_behind:
             return
-        dictionary, checkpoint = model.dictionary, model.learned
+        dictionary, checkpoint, before = model.dictionary, model.learned, cached.saved_dictionary
         with self._database.writing() as connection:
             stored_seq = studies.lock_model_seq(connection, study_id, model.incarnation)
             if stored_seq is None or stored_seq > model.seq:
                 return
-            if model.is_new_tree:
+            if cached.is_new_tree:
                 rows.clear(connection, study_id)
-                model.saved_dictionary = frozenset()
-            elif stored_seq != model.saved_seq or model.saved_dictionary is None:
-                model.saved_dictionary = frozenset(rows.read_dictionary(connection, study_id))
-            write(connection, study_id, model.unsaved, model.saved_dictionary, dictionary)
+                before = frozenset()
+            elif stored_seq != cached.saved_seq or before is None:
+                before = frozenset(rows.read_dictionary(connection, study_id))
+            write(connection, study_id, cached.unsaved_cells(), before, dictionary)
             studies.save_model(connection, study_id, model.incarnation, model_seq=model.seq, checkpoint=checkpoint)
-        model.unsaved, model.saved_dictionary, model.saved_seq = {}, dictionary, model.seq
-        model.is_new_tree = False
+        cached.saved_dictionary, cached.saved_seq = dictionary, model.seq
 
 
 def write(
@@ -124,14 +132,16 @@ def write(
     rows.write_dictionary(connection, study_id, added=sorted(after - before), removed=sorted(before - after))
 
 
-def size_of(model: Model) -> int:
+def size_of(cached: CachedModel) -> int:
     """Approximate size of a model in bytes: the arrays of its state and of the states after its decisions, its cells,
     its dataset and its tables."""
-    states = [model.state, *(decision.state for decision in model.decided)]
+    model = cached.model
+    states = [model.state, *(decision.state for decision in cached.decisions.made)]
     arrays = sum(array.nbytes for array in _arrays(states, set()))
     results = len(model.dataset.results) + len(model.dataset.without_result)
     tables = sum(pieces.size for pieces in model.tables)
-    return arrays + results * BYTES_PER_RESULT + sys.getsizeof(model.cells) + 100 * len(model.cells) + tables
+    cells = sys.getsizeof(model.cells) + sys.getsizeof(model.changed) + 100 * len(model.cells)
+    return arrays + results * BYTES_PER_RESULT + cells + tables
 
 
 def _arrays(value: Any, seen: set[int]) -> Iterator[np.ndarray[Any, Any]]:

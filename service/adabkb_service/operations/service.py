@@ -121,30 +121,27 @@ class Service:
                 raise Busy(f"Study {request.study_id!r} is being deleted; try again.")
             return self._owner(request.study_id).submit(request)
 
-    def do(self, request: Request[Answer]) -> Outcome[Answer]:
-        """Perform a request, and return its outcome.
+    def do(self, request: Request[Answer], seconds: float | None = None) -> Outcome[Answer]:
+        """Perform a request, and return its outcome; ``seconds`` is the timeout, by default ``timeouts.outcome``.
 
         Raises:
             AdaBKBError: the request is refused.
-            Unavailable: the timeout passed.
+            Unavailable: the timeout passed; the request may still be performed.
         """
+        limit = self.timeouts.outcome if seconds is None else seconds
         try:
-            return self.scheduler.wait_for(self.submit(request), self.timeouts.outcome)
+            return self.scheduler.wait_for(self.submit(request), limit)
         except TimeoutError as error:
-            raise no_outcome(request.study_id, self.timeouts.outcome) from error
+            raise no_outcome(request.study_id, limit) from error
 
-    async def do_async(self, request: Request[Answer]) -> Outcome[Answer]:
-        """Perform a request, and wait for its outcome on the event loop.
-
-        Raises:
-            AdaBKBError: the request is refused.
-            Unavailable: the timeout passed.
-        """
+    async def do_async(self, request: Request[Answer], seconds: float | None = None) -> Outcome[Answer]:
+        """Perform a request, and wait for its outcome on the event loop. Arguments and errors are those of ``do``."""
+        limit = self.timeouts.outcome if seconds is None else seconds
         outcome = asyncio.wrap_future(self.submit(request))
         try:
-            return await asyncio.wait_for(asyncio.shield(outcome), self.timeouts.outcome)
+            return await asyncio.wait_for(asyncio.shield(outcome), limit)
         except TimeoutError as error:
-            raise no_outcome(request.study_id, self.timeouts.outcome) from error
+            raise no_outcome(request.study_id, limit) from error
 
     def ask(self, study_id: str, question: str, *arguments: Any) -> tuple[StudyRow, Any]:
         """Ask a study's model a question. Return the study's current row, and the model's reply as of that row.

@@ -21,6 +21,7 @@ from adabkb_service.operations.words.state_in_words import state_in_words
 from adabkb_service.operations.words.values_in_words import figure, shown, size
 from adabkb_service.page.assets import digest
 from adabkb_service.page.described import described
+from adabkb_service.page.limits import LIMITS, limits_now
 from adabkb_service.page.sparkline import sparkline
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ def _environment() -> Environment:
     }
     environment.globals |= {
         "described": described,
+        "limits": LIMITS,
+        "limits_now": limits_now,
         "events_in_words": events_in_words,
         "followed_events": events_in_words.FOLLOWED,
         "sparkline": sparkline,

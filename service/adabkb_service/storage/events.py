@@ -26,9 +26,13 @@ def page(connection: Connection, study_id: str, after: int, limit: int | None = 
     return [event_row(*row) for row in connection.execute(query)]
 
 
-def bounded_page(connection: Connection, study_id: str, after: int, limit: int) -> BoundedPage[EventRow]:
-    """The first events of ``page``, as many as fit into memory."""
+def bounded_page(
+    connection: Connection, study_id: str, after: int, limit: int, kinds: Collection[EventKind] = ()
+) -> BoundedPage[EventRow]:
+    """The first events of ``page``, as many as fit into memory; with ``kinds``, only those of these kinds."""
     query, order, large = _after(study_id, after), (events.c.seq,), (events.c.payload,)
+    if kinds:
+        query = query.where(events.c.kind.in_(kinds))
     return bounded_pages.read(connection, query, event_row, order=order, large=large, limit=limit)
 
 

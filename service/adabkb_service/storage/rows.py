@@ -53,7 +53,7 @@ EventKind = Literal[
 ]
 
 
-ENGINE_REVISION = 20
+ENGINE_REVISION = 21
 """Version of the engine's rules (see ``engine/auto/state/checkpoint.py``). A new study stores it. A replay of the log
 with another version gives other suggestions."""
 
@@ -236,37 +236,20 @@ class TrialRow:
     @classmethod
     def new(cls, study_id: str, number: int, parameters: dict[str, Any], now: datetime, **more: Any) -> TrialRow:
         """The row of a new trial: queued and never leased, unless ``more`` overrides this."""
+        nothing: dict[str, Any] = dict.fromkeys(cls.__slots__)
         values: dict[str, Any] = {
+            "study_id": study_id,
+            "number": number,
             "state": "queued",
+            "parameters": parameters,
             "origin": "queued",
-            "cell": None,
-            "worker": None,
             "attempt": 0,
+            "expirations": 0,
             "lease_seconds": 0.0,
-            "leased_until": None,
-            "started_at": None,
-            "phase": None,
-            "expected": None,
-            "plate": None,
+            "created_at": now,
+            "attributes": {},
         }
-        return cls(
-            study_id=study_id,
-            number=number,
-            parameters=parameters,
-            expirations=0,
-            value=None,
-            failed_attempt=None,
-            reason=None,
-            created_at=now,
-            finished_at=None,
-            attributes={},
-            curve=None,
-            estimate=None,
-            metrics=None,
-            seconds=None,
-            reported_by=None,
-            **values | more,
-        )
+        return cls(**nothing | values | more)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ from adabkb_service.storage.usage import Usage
 from adabkb_service.study import lifecycle, plates
 from adabkb_service.study.cached_study import CachedStudy
 from adabkb_service.study.draft import Draft
-from adabkb_service.study.request import Outcome, PointDemand, Request, key_row, stored_answer
+from adabkb_service.study.request import Key, Outcome, PointDemand, Request, key_row, stored_answer
 
 logger = logging.getLogger(__name__)
 
@@ -64,66 +64,89 @@ class PendingRequest:
         self.first_batch_at, self.last_batch_at = self.first_batch_at or now, now
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A request that was performed, or that repeats one whose answer is stored."""
+
+    pending: PendingRequest
+    outcome: Outcome[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A request that was refused or has failed. It leaves no changes."""
+
+    pending: PendingRequest
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """A request that waits for the model, and joins the next batch."""
+
+    pending: PendingRequest
+    demand: PointDemand
+    """The points that it waits for; none if it waits for the model to process the latest results."""
+
+
+Result = Answered | Refused | Parked
+"""A request after a batch."""
+
+
 class Batch:
-    """A draft and the requests performed on it."""
+    """A draft on which requests are performed."""
 
     def __init__(self, database: Database, before: CachedStudy, link: ModelLink, now: datetime) -> None:
         self.draft = Draft(database, before, now)
         self.prefetched = replace(link.prefetched)
         """The prefetched proposals as they will be after the commit."""
-        self.finished: list[tuple[PendingRequest, Any]] = []
-        self.parked: list[PendingRequest] = []
-        self.point_demand = PointDemand()
-        """Points that the model must decide on next: those of all parked requests with the same restriction as the
-        first one."""
-        self.stores_model_stats = False
         self._link = link
         self._refunds: list[Callable[[], None]] = []
         """Functions that each return the quota that one request has spent. They are called unless the batch is
         committed."""
         self._update_from_model()
 
-    def perform(self, pending: PendingRequest, *, checks_key_first: bool) -> None:
+    def perform(self, pending: PendingRequest, *, checks_key_first: bool) -> Result:
         """Perform a request, refuse it, or park it.
 
         Raises:
             DBAPIError: the database can no longer be read; the whole batch fails.
         """
-        request, key = pending.request, pending.request.key
+        request = pending.request
         spent, prefetched = len(self._refunds), replace(self.prefetched)
         try:
-            if checks_key_first and (known := stored_answer(self.draft.connection, key, request.answer)):
-                self.finished.append((pending, known))
-                return
+            if checks_key_first and (known := self._stored_answer(request)):
+                return Answered(pending, known)
             if request.is_abandoned():
                 raise ModelBusy(self.draft.study.id)
             with self.draft.undone_on_error():
-                request.prepare(self.draft)
-                if request.waits_for_latest_results and self._is_almost_up_to_date(pending):
-                    self.parked.append(pending)
-                    return
-                demand = request.point_demand(self.draft)
-                points = self._points(demand, pending)
-                if points is None:
-                    # If the request repeats an earlier one, it gets the stored answer, and does not wait for points.
-                    known = None if pending.was_parked else stored_answer(self.draft.connection, key, request.answer)
-                    if known is None:
-                        self._park(pending, demand)
-                    else:
-                        self.finished.append((pending, known))
-                    return
-                outcome = self._outcome(request, points)
-            self.finished.append((pending, outcome))
-            self.stores_model_stats = self.stores_model_stats or request.stores_model_stats
+                return self._answer_or_park(pending)
         except AdaBKBError as refusal:
             self._undo(spent, prefetched)
-            self.finished.append((pending, self._stored_answer_or(request, refusal)))
+            return self._stored_answer_or(pending, refusal)
         except DBAPIError:
             raise
         except Exception as error:  # a bug; the other requests of the batch must not fail
             self._undo(spent, prefetched)
             logger.exception("study %s: a request failed", self.draft.study.id)
-            self.finished.append((pending, error))
+            return Refused(pending, error)
+
+    def _answer_or_park(self, pending: PendingRequest) -> Answered | Parked:
+        """Perform a request, or park it if it must wait for the model and has no stored answer.
+
+        Raises:
+            AdaBKBError: the request is refused.
+        """
+        request = pending.request
+        request.prepare(self.draft)
+        if request.waits_for_latest_results and self._is_almost_up_to_date(pending):
+            return Parked(pending, PointDemand())
+        demand = request.point_demand(self.draft)
+        points = self._points(demand, pending)
+        if points is not None:
+            return Answered(pending, self._answer(request, points))
+        known = None if pending.was_parked else self._stored_answer(request)
+        return Parked(pending, demand) if known is None else Answered(pending, known)
 
     def update_state(self) -> None:
         """Derive the study's state from the changed draft."""
@@ -131,11 +154,8 @@ class Batch:
 
     def commit(self) -> CachedStudy:
         """Write the draft: see ``Draft.commit``."""
-        began = time.monotonic()
         committed = self.draft.commit()
         self._refunds.clear()
-        for pending, _ in self.finished:
-            pending.committing = began, time.monotonic()
         return committed
 
     def close(self) -> None:
@@ -202,35 +222,32 @@ class Batch:
         if study.plate is not None and not plates.can_begin(study):
             self.draft.record("plate_closed", {"plate": study.plate["number"]})
 
-    def _park(self, pending: PendingRequest, demand: PointDemand) -> None:
-        """Park a request until the model replies. If its restriction differs from that of the first parked request, the
-        model decides on its points after those of the first one."""
-        self.parked.append(pending)
-        before = self.point_demand
-        if before.count == 0:
-            self.point_demand = demand
-        elif demand.within.is_like(before.within):
-            self.point_demand = replace(before, count=before.count + demand.count)
+    def _answer(self, request: Request[Any], points: list[Proposal]) -> Outcome[Any]:
+        """Perform a request, charge its quota, and store its answer if it has an idempotency key. Return the answer, or
+        the one that is already stored under the key.
 
-    def _outcome(self, request: Request[Any], points: list[Proposal]) -> Outcome[Any]:
-        """Perform a request, charge its quota, and store its answer if it has an idempotency key."""
+        Raises:
+            AdaBKBError: the request is refused.
+        """
         draft = self.draft
         changes, events, size = draft.changes, len(draft.log), draft.study.log_bytes
-        self._note_exhaustion(points)
-        with draft.by(request.user):
-            outcome = request.perform(draft, points)
-        self._charge(request, draft.log[events:], draft.study.log_bytes - size)
-        self._remove_issued(points)
-        if request.key is None:
-            return outcome
-        may_be_stored = (
-            draft.changes == changes or not outcome.is_stored
-        )  # a request may end the study and get no trial
-        if may_be_stored and (known := stored_answer(draft.connection, request.key, request.answer)):
+        outcome = self._performed(request, points)
+        added = draft.log[events:]
+        self._charge(request, added, draft.study.log_bytes - size)
+        # A request may end the study although it gets no trial; then its answer is not stored.
+        may_be_stored = draft.changes == changes or not outcome.is_stored
+        if may_be_stored and (known := self._stored_answer(request)):
             return known
-        if outcome.is_stored:  # the database refuses a second answer for the key
-            self._charge_answer(request, draft.log[events:], outcome)
-            draft.store_answer(key_row(request.key, draft.study.id, outcome, draft.now))
+        if request.key is not None and outcome.is_stored:  # the database refuses a second answer for the key
+            self._store_answer(request, request.key, outcome, added)
+        return outcome
+
+    def _performed(self, request: Request[Any], points: list[Proposal]) -> Outcome[Any]:
+        """Perform a request, which issues the given points."""
+        self._note_exhaustion(points)
+        with self.draft.by(request.user):
+            outcome = request.perform(self.draft, points)
+        self._remove_issued(points)
         return outcome
 
     def _note_exhaustion(self, points: list[Proposal]) -> None:
@@ -253,15 +270,16 @@ class Batch:
         if request.spend is not None and (new or is_edit):
             self._refunds.append(request.spend(Usage(0, new, size), 0))
 
-    def _charge_answer(self, request: Request[Any], added: list[EventRow], outcome: Outcome[Any]) -> None:
-        """Charge the quota of the request's user for a stored answer. Requests that do some of the ``WORK`` are not
-        charged.
+    def _store_answer(self, request: Request[Any], key: Key, outcome: Outcome[Any], added: list[EventRow]) -> None:
+        """Store an answer under the request's key, and charge the quota of its user for it. Requests that do some of
+        the ``WORK`` are not charged.
 
         Raises:
             TooManyRequests: the quota does not allow it.
         """
         if request.spend is not None and not any(event.kind in WORK for event in added):
             self._refunds.append(request.spend(Usage(0, 0, 0), len(outcome.json)))
+        self.draft.store_answer(key_row(key, self.draft.study.id, outcome, self.draft.now))
 
     def _remove_issued(self, points: list[Proposal]) -> None:
         """Remove issued points from the prefetched ones. If a fallback point was issued, too, the others become
@@ -270,12 +288,35 @@ class Batch:
         if from_model and seq is not None:
             self.prefetched.remove_issued(from_model, seq if from_model == len(points) else UNUSABLE)
 
-    def _stored_answer_or(self, request: Request[Any], refusal: AdaBKBError) -> Any:
+    def _stored_answer(self, request: Request[Any]) -> Outcome[Any] | None:
+        """Return the answer that is stored under the request's key; None without one.
+
+        Raises:
+            IdempotencyKeyReused: the key was used before, for a different request.
+        """
+        if request.key is None:  # no snapshot is opened for it
+            return None
+        return stored_answer(self.draft.connection, request.key, request.answer)
+
+    def _stored_answer_or(self, pending: PendingRequest, refusal: AdaBKBError) -> Answered | Refused:
         """Return the stored answer if the request repeats one that succeeded, else the refusal."""
         try:
-            return stored_answer(self.draft.connection, request.key, request.answer) or refusal
+            known = self._stored_answer(pending.request)
         except AdaBKBError as error:
-            return error
+            return Refused(pending, error)
+        return Refused(pending, refusal) if known is None else Answered(pending, known)
+
+
+def total_demand(parked: Iterable[Parked]) -> PointDemand:
+    """Return the points that the model must decide on next: those of all parked requests with the same restriction as
+    the first one. The points of the others are decided on after these."""
+    total = PointDemand()
+    for demand in (each.demand for each in parked):
+        if total.count == 0:
+            total = demand
+        elif demand.within.is_like(total.within):
+            total = replace(total, count=total.count + demand.count)
+    return total
 
 
 def _from_model(points: list[Proposal]) -> int:

@@ -23,15 +23,18 @@ class CachedStudy:
     definition: LatestDefinition = field(default_factory=LatestDefinition, compare=False)
     """Its parsed definition."""
 
+    def is_current(self, connection: Connection) -> bool:
+        """Whether the study is still stored like this: no other process has changed, deleted or replaced it."""
+        return studies.is_current(connection, self.study)
+
 
 def refreshed(connection: Connection, study_id: str, cached: CachedStudy | None) -> CachedStudy:
-    """Return the study as stored now: ``cached`` if the stored study has not changed since, else the study as read.
+    """Return the study as stored now: ``cached`` if it is current, else the study as read.
 
     Raises:
         StudyNotFound: the study does not exist.
     """
-    is_current = cached is not None and studies.is_current(connection, cached.study)
-    return cached if cached is not None and is_current else read_study(connection, study_id)
+    return cached if cached is not None and cached.is_current(connection) else read_study(connection, study_id)
 
 
 def read_study(connection: Connection, study_id: str) -> CachedStudy:

@@ -78,8 +78,6 @@ class Draft:
         """Added reports, by trial, attempt and step."""
         self.changes = 0
         """Number of changes so far. A request that does not increase it had no effect."""
-        self.has_read_more = False
-        """Whether the draft has read anything from the database besides the study's row."""
         self._database = database
         self._user: str | None = None
         self._finds_best = True
@@ -98,7 +96,6 @@ class Draft:
     @property
     def connection(self) -> Connection:
         """A snapshot of the database, opened on first use."""
-        self.has_read_more = True
         if self._connection is None:
             self._connection = self._open.enter_context(self._database.reading())
         return self._connection

@@ -24,7 +24,8 @@ The lifecycle of a request, such as ``suggest`` or ``observe``:
    their idempotency keys. (On SQLite it may contain the batches of several studies.) It writes nothing if a key already
    has an answer, or if the study's version in the database is not that of the draft. Another owner, the upload of a
    file or a deletion may have changed the version. Then the study is read again and its batch is repeated, with the
-   keys looked up first.
+   keys looked up first. The same happens if a batch changes nothing, but its study is not current any more: the
+   requests may have read rows of a later state.
 5. New events are sent to the model if it needs them: after results, and while requests are parked. The message says on
    how many points to decide next.
 6. Each finished request gets its outcome, as the result of its future. Parked requests join the next batch (step 2).
@@ -32,8 +33,8 @@ The lifecycle of a request, such as ``suggest`` or ``observe``:
    request. At its deadline, a suggestion gets quasi-random points.
 
 Questions to the model, such as those of ``POST /predict``, are not requests: they change nothing and join no batch.
-Before ``process_queues`` sends questions, it checks that the study in memory is still the stored one, and if not, reads
-it again. So the answers include everything that any process had stored when the question arrived.
+Before ``process_queues`` sends questions, it checks that the study in memory is current, and if not, reads it again.
+So the answers include everything that any process had stored when the question arrived.
 
 **Crashes.** If the process ends before the commit, nothing of the batch is stored. If it ends after the commit,
 everything is stored. In both cases this process sends no answer, and the client, or a server that has forwarded the
@@ -93,10 +94,9 @@ from adabkb_service.errors import (
 )
 from adabkb_service.inference.link import ModelLink
 from adabkb_service.inference.messages import Advanced, Reply, Superseded
-from adabkb_service.storage import studies
 from adabkb_service.storage.rows import EventRow
 from adabkb_service.study import lifecycle, plates
-from adabkb_service.study.batch import Batch, PendingRequest, deadline
+from adabkb_service.study.batch import Answered, Batch, Parked, PendingRequest, Refused, Result, deadline, total_demand
 from adabkb_service.study.cached_study import CachedStudy, refreshed
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.dependencies import Dependencies
@@ -139,8 +139,9 @@ class Owner:
         self._is_forgotten = False
         """Whether the cached study and its model must be dropped."""
         self._questions = ModelQuestions(study_id)
-        self._parked: list[PendingRequest] = []
+        self._parked: list[Parked] = []
         self._cached: CachedStudy | None = None
+        """The study as the last batch or question left it; None after an error."""
         self._link = ModelLink(study_id, dependencies.inference, self._receive, dependencies.timeouts)
         self._last_demand = PointDemand(1)
         """Demand of the last batch with parked requests; the next prefetch asks for the same."""
@@ -228,7 +229,7 @@ class Owner:
         except Exception as error:
             logger.exception("study %s: a batch failed", self.study_id)
             self._reset()
-            parked = set(map(id, self._parked))
+            parked = {id(each.pending) for each in self._parked}
             for pending in requests:
                 if id(pending) not in parked:
                     self._finish(pending, error)
@@ -238,7 +239,7 @@ class Owner:
     def _take_requests(self, requests: list[PendingRequest]) -> list[Reply]:
         """Move parked and queued requests into ``requests``, in this order. Return the model's replies. While a request
         is parked for points and the model has not replied, results stay queued for up to HOLD_SECONDS."""
-        awaits_points = any(not each.request.waits_for_latest_results for each in self._parked)
+        awaits_points = any(each.demand.count for each in self._parked)
         holds_results = awaits_points and self._link.is_worth_waiting_for()
         held_back: list[PendingRequest] = []
         with self._guard:
@@ -246,7 +247,7 @@ class Owner:
             replies = list(self._replies)
             self._replies.clear()
             latest = time.monotonic() - HOLD_SECONDS if holds_results and not replies else math.inf
-            requests.extend(self._parked)
+            requests.extend(each.pending for each in self._parked)
             self._parked = []
             for each in self._queued:
                 is_held_back = each.request.invalidates_decisions and each.queued_at > latest
@@ -276,44 +277,41 @@ class Owner:
         that is unavailable or busy, is the outcome of every request. After any other error, perform each request alone,
         so that only the requests that cause the error fail."""
         try:
-            finished, parked = self._perform_with_retries(requests)
+            results = self._perform_with_retries(requests)
         except AdaBKBError as error:
-            self._cached = None
-            finished, parked = [(each, error) for each in requests], []
+            results = [Refused(each, error) for each in requests]
             if isinstance(error, StudyNotFound):
                 self._stats_since = None
             elif self._stats_since is not None:  # the statistics could not be stored; try again later
                 self._stats_since = time.monotonic()
         except Exception as error:
             logger.exception("study %s: the transaction of a batch failed", self.study_id)
-            self._cached = self._stats_since = None  # a later batch stores the statistics
-            finished, parked = [(each, error) for each in requests], []
+            self._stats_since = None  # a later batch stores the statistics
+            results = [Refused(each, error) for each in requests]
             if len(requests) > 1:
-                finished, parked = self._perform_separately(requests)
+                results = self._perform_separately(requests)
+        parked: list[Parked] = []
+        for result in results:
+            match result:
+                case Answered(pending, outcome):
+                    self._finish(pending, outcome)
+                case Refused(pending, refusal):
+                    self._finish(pending, refusal)
+                case Parked():
+                    parked.append(result)
         self._park(parked)
-        for each, outcome in finished:
-            self._finish(each, outcome)
 
-    def _perform_separately(
-        self, requests: list[PendingRequest]
-    ) -> tuple[list[tuple[PendingRequest, Any]], list[PendingRequest]]:
-        """Perform each request in its own transaction. Return the finished requests with their outcomes, and the
-        requests to park."""
-        finished: list[tuple[PendingRequest, Any]] = []
-        parked: list[PendingRequest] = []
+    def _perform_separately(self, requests: list[PendingRequest]) -> list[Result]:
+        """Perform each request in its own transaction."""
+        results: list[Result] = []
         for each in requests:
             try:
-                done, left = self._perform_with_retries([each])
+                results += self._perform_with_retries([each])
             except Exception as error:
-                self._cached = None
-                done, left = [(each, error)], []
-            finished += done
-            parked += left
-        return finished, parked
+                results.append(Refused(each, error))
+        return results
 
-    def _perform_with_retries(
-        self, requests: list[PendingRequest]
-    ) -> tuple[list[tuple[PendingRequest, Any]], list[PendingRequest]]:
+    def _perform_with_retries(self, requests: list[PendingRequest]) -> list[Result]:
         """Call ``_perform_and_commit``, and repeat it if another server commits first.
 
         Raises:
@@ -327,30 +325,27 @@ class Owner:
             repeat = repeating(self._dependencies.timeouts.contention)
             return repeat(self._perform_and_commit, requests, checks_key_first=True)
 
-    def _perform_and_commit(
-        self, requests: list[PendingRequest], *, checks_key_first: bool
-    ) -> tuple[list[tuple[PendingRequest, Any]], list[PendingRequest]]:
-        """Perform requests on one draft and commit it. Return the finished requests with their outcomes, and the
-        requests to park.
+    def _perform_and_commit(self, requests: list[PendingRequest], *, checks_key_first: bool) -> list[Result]:
+        """Perform requests on one draft and commit it. Return the results.
 
         Raises:
             Contention: the study has changed since it was read, or an idempotency key may be stored already;
                 nothing was written.
             DBAPIError: the database rejected a row for another reason.
         """
-        is_fresh = self._cached is None
         before = self._cached or self._current_study()
+        self._cached = None  # unless the batch succeeds
         self._link.begin(before.study)
         batch = Batch(self._dependencies.database, before, self._link, self._dependencies.clock())
         try:
             with self._dependencies.database.translating():
-                for each in requests:
-                    each.context.run(batch.perform, each, checks_key_first=checks_key_first)
+                results = [
+                    each.context.run(batch.perform, each, checks_key_first=checks_key_first) for each in requests
+                ]
                 batch.update_state()
-                self._commit(batch, before, is_fresh=is_fresh)
-        except Contention as error:
-            self._cached = None
-            if checks_key_first and isinstance(error, RowRefused):
+                self._cached = self._committed(batch, before, results)
+        except RowRefused as error:
+            if checks_key_first:
                 raise error.__cause__ or error from None
             raise
         finally:
@@ -358,15 +353,15 @@ class Owner:
         try:
             self._dependencies.metrics.count(batch.draft.log)
             self._notify_waiters(batch.draft.log)
-            self._advance_model(batch)
+            self._advance_model(batch, [each for each in results if isinstance(each, Parked)])
         except Exception:  # the batch is committed, so its answers must be sent
             logger.exception("study %s: the last events could not be sent to its model", self.study_id)
             self._reset()
-        return batch.finished, batch.parked
+        return results
 
     def _current_study(self) -> CachedStudy:
-        """Return the study as stored now, and keep it in memory. A batch does without this: its commit fails if the
-        study in memory is outdated.
+        """Return the study as stored now, and keep it in memory. A batch that begins with the study in memory does
+        without this: see ``_committed``.
 
         Raises:
             StudyNotFound: the study does not exist.
@@ -376,52 +371,49 @@ class Owner:
             self._cached = refreshed(connection, self.study_id, cached)
         return self._cached
 
-    def _commit(self, batch: Batch, before: CachedStudy, *, is_fresh: bool) -> None:
-        """Write the batch if it has changes. New statistics of the model alone are written only if they are due or if a
-        request needs them stored.
+    def _committed(self, batch: Batch, before: CachedStudy, results: list[Result]) -> CachedStudy:
+        """Write the batch if it has changes, and return the study after it. New statistics of the model alone are
+        written only if they are due or if a request needs them stored. A batch without writes whose study is outdated
+        is not answered, since it may have read rows of another state of the study.
 
         Raises:
             Contention: the study has changed since it was read; nothing was written.
         """
-        draft = batch.draft
-        if draft.has_effects or (draft.has_new_model_stats and batch.stores_model_stats):
-            self._cached = batch.commit()
-            self._stats_since = None
-            return
-        if draft.has_new_model_stats and self._stats_are_due() and self._store_stats(batch):
-            return
-        if batch.finished and not self._is_consistent(batch, before, is_fresh=is_fresh):
+        draft, has_new_stats = batch.draft, batch.draft.has_new_model_stats
+        finished = [each.pending for each in results if not isinstance(each, Parked)]
+        stores_stats = any(each.request.stores_model_stats for each in finished)
+        must_write = draft.has_effects or (has_new_stats and stores_stats)
+        if must_write or (has_new_stats and self._stats_are_due()):
+            try:
+                return self._written(batch, finished)
+            except Unavailable:  # requests that only read are answered although the database accepts no writes
+                if must_write:
+                    raise
+                self._stats_since = time.monotonic()
+        if finished and not before.is_current(draft.connection):
             raise Contention(f"Study {self.study_id!r} changed meanwhile; try again.")
-        if not draft.has_new_model_stats:  # another server has stored newer ones
+        if not has_new_stats:  # another server has stored newer ones
             self._stats_since = None
         elif self._stats_since is None:
             self._stats_since = time.monotonic()
+        return before
 
     def _stats_are_due(self) -> bool:
         return self._stats_since is not None and time.monotonic() >= self._stats_since + STATS_SECONDS
 
-    def _store_stats(self, batch: Batch) -> bool:
-        """Commit the model's statistics alone, and return whether they were stored. If the database accepts no writes,
-        return False, so that requests that only read are answered.
+    def _written(self, batch: Batch, finished: list[PendingRequest]) -> CachedStudy:
+        """Write the batch, which has finished these requests, and return the study as written.
 
         Raises:
             Contention: the study has changed since it was read.
+            Busy, Unavailable: the database accepts no writes.
         """
-        try:
-            with self._dependencies.database.translating():
-                self._cached = batch.commit()
-        except Unavailable:
-            self._cached, self._stats_since = None, time.monotonic()
-            return False
+        began = time.monotonic()
+        after = batch.commit()
+        for each in finished:
+            each.committing = began, time.monotonic()
         self._stats_since = None
-        return True
-
-    def _is_consistent(self, batch: Batch, before: CachedStudy, *, is_fresh: bool) -> bool:
-        """Return whether all answers of a batch without writes belong to the same state of the study. They do if the
-        batch has just read the study's row and nothing else, or if the study has not changed since it was read."""
-        if is_fresh and not batch.draft.has_read_more:
-            return True
-        return studies.is_current(batch.draft.connection, before.study)
+        return after
 
     def _notify_waiters(self, log: list[EventRow]) -> None:
         """Wake the long polls and event streams that wait for a change of the study."""
@@ -429,14 +421,14 @@ class Owner:
             may_free = any(event.kind not in ("suggested", "leased") for event in log)
             self._dependencies.changes.notify(self.study_id, log[-1].seq, may_free=may_free)
 
-    def _advance_model(self, batch: Batch) -> None:
+    def _advance_model(self, batch: Batch, parked: list[Parked]) -> None:
         """Send the committed events to the model if requests are parked or results are new, and ask it for points."""
         link, log = self._link, batch.draft.log
         link.note_events(log)
         link.prefetched = batch.prefetched
         if link.model_stats is not None:
             link.model_stats = batch.draft.study.model
-        demand = batch.point_demand
+        demand = total_demand(parked)
         if demand.count:
             self._last_demand = replace(demand, count=min(demand.count, MAX_PREFETCHED))
         has_results = any(
@@ -444,7 +436,7 @@ class Owner:
         )
         if has_results and not demand.count:
             demand = self._prefetch_demand(batch.draft)
-        if batch.parked or has_results:
+        if parked or has_results:
             link.advance(demand.count, demand.within)
 
     def _prefetch_demand(self, draft: Draft) -> PointDemand:
@@ -458,17 +450,17 @@ class Owner:
         room = plates.room_on(draft, plate) or 0
         return PointDemand(min(count, room), plates.restriction(draft, within.fixed, plate))
 
-    def _park(self, requests: list[PendingRequest]) -> None:
+    def _park(self, parked: list[Parked]) -> None:
         """Keep requests for the next batch, and schedule it for the earliest of their deadlines. The model's next reply
         schedules it earlier."""
-        self._parked = requests
-        self._awaits_model = bool(requests)
-        if not requests:
+        self._parked = parked
+        self._awaits_model = bool(parked)
+        if not parked:
             return
         scheduler = self._dependencies.scheduler
         if self._replies:  # a reply that arrived before ``_awaits_model`` was set has not scheduled a batch
             scheduler.ready(self.study_id)
-        earliest = min(deadline(each, self._link) for each in requests)
+        earliest = min(deadline(each.pending, self._link) for each in parked)
         if earliest == math.inf:  # the engine is loading, and may never reply
             earliest = time.monotonic() + LOADING_POLL_SECONDS
         scheduler.ready_at(self.study_id, earliest)
@@ -501,7 +493,7 @@ class Owner:
             self._link.ask(pending.number, pending.question, pending.arguments, answer)
             del questions[0]
 
-    def _finish(self, pending: PendingRequest, outcome: Any) -> None:
+    def _finish(self, pending: PendingRequest, outcome: Outcome[Any] | Exception) -> None:
         """Give a request its outcome, an answer or an exception."""
         if pending.future.done():
             return

@@ -18,51 +18,32 @@ from adabkb_service.contract.answers import (
     Trial,
 )
 from adabkb_service.contract.context import context_of, measured_of
-from adabkb_service.contract.curves import CurvePoint, CurveSummary, Estimate
+from adabkb_service.contract.curves import CurvePoint
 from adabkb_service.contract.exported import ReportLine
 from adabkb_service.contract.history import Event
 from adabkb_service.contract.metrics import missing
 from adabkb_service.contract.model import Change, ModelRecommendation
 from adabkb_service.contract.quantities import OBJECTIVE, beyond, within_reach
-from adabkb_service.contract.stop import Stop
+from adabkb_service.contract.settings import IN_COLUMNS, SETTINGS
 from adabkb_service.contract.stored import StoredDefinition, definition_of, is_edited
 from adabkb_service.contract.tables import in_brief
 from adabkb_service.engine.space import Space
 from adabkb_service.inference.proposals import Expected, Recommended
-from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow, event_row
+from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow, as_values, event_row
 
 
 def trial(row: TrialRow, definition: StoredDefinition) -> Trial:
     """Return the view of a trial of a study."""
     measured = measured_of(definition.parameters)
     to_measure = {name: value for name, value in row.parameters.items() if name in measured}
-    cell = None if row.cell is None else CellRef(key=row.cell, depth=row.cell.count("."))
-    return Trial(
-        number=row.number,
-        state=row.state,
-        parameters={name: value for name, value in row.parameters.items() if name not in to_measure},
-        to_measure={} if row.state in ("completed", "stopped") else to_measure,
-        worker=row.worker,
-        attempt=row.attempt,
-        leased_until=row.leased_until if row.state == "active" else None,
-        lease_seconds=row.lease_seconds,
-        started_at=row.started_at,
-        origin=row.origin,
-        phase=row.phase,
-        expected=None if row.expected is None else Prediction.model_validate(row.expected),
-        cell=cell,
-        plate=row.plate,
-        value=row.value,
-        metrics=row.metrics,
-        reason=row.reason,
-        reported_by=row.reported_by,
-        created_at=row.created_at,
-        finished_at=row.finished_at,
-        seconds=row.seconds,
-        attributes=row.attributes,
-        curve=None if row.curve is None else CurveSummary(**row.curve),
-        estimate=None if row.estimate is None else Estimate(**row.estimate),
-    )
+    stored = as_values(row)
+    changes = {
+        "parameters": {name: value for name, value in row.parameters.items() if name not in to_measure},
+        "to_measure": {} if row.state in ("completed", "stopped") else to_measure,
+        "leased_until": row.leased_until if row.state == "active" else None,
+        "cell": None if row.cell is None else CellRef(key=row.cell, depth=row.cell.count(".")),
+    }
+    return Trial(**{name: stored[name] for name in Trial.model_fields if name in stored} | changes)
 
 
 def observation(row: ObservationRow, definition: StoredDefinition, space: Space) -> Observation:
@@ -163,6 +144,7 @@ def model_summary(row: StudyRow) -> ModelSummary:
         status="degraded" if row.model_error else status,
         error=row.model_error,
         reason=_no_gap(row),
+        rests_on=None if row.model is None else row.model["rests_on"],
         leaves=stats["leaves"],
         depth=stats["depth"],
         dictionary=stats["dictionary"],
@@ -188,41 +170,18 @@ def _no_gap(row: StudyRow) -> NoGap | None:
 
 def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) -> Study:
     """Return the full view of a study, from its row and its summary."""
+    settings = {name: getattr(row if name in IN_COLUMNS else definition, name) for name in SETTINGS}
+    if definition.cost_budget is not None:
+        settings["budget"] = definition.budget
+    settings["metrics"] = [metric.name for metric in definition.metrics_with_bounds if not metric.goal]
     return Study(
         **dict(summary),
-        title=row.title,
-        description=row.description,
-        objectives=definition.objectives,
+        **settings | {"seed": row.seed},
         direction=definition.direction,
         parameters=definition.parameters,
         space_version=definition.space_version if is_edited(row.definition) else None,
         defaults=definition.defaults,
-        algorithm=definition.algorithm,
-        constraints=definition.constraints,
-        mixtures=definition.mixtures,
-        budget=row.budget if definition.cost_budget is None else definition.budget,
-        cost=definition.cost,
-        per_cost=definition.per_cost,
-        robust=definition.robust,
         cost_spent=None if definition.cost is None else row.cost_spent,
-        seed=row.seed,
-        noise_std=definition.noise_std,
-        tolerance=row.tolerance,
-        lease_seconds=row.lease_seconds,
-        max_attempts=row.max_attempts,
-        max_runtime_seconds=row.max_runtime_seconds,
-        failure_limit=row.failure_limit,
-        pending_limit=row.pending_limit,
-        stop=None if row.stop is None else Stop(**row.stop),
-        early_stopping=definition.early_stopping,
-        tags=row.tags,
-        metrics=[metric.name for metric in definition.metrics_with_bounds if not metric.goal],
-        outcome_constraints=definition.outcome_constraints,
-        prior=definition.prior,
-        baseline=definition.baseline,
-        transfer_from=definition.transfer_from,
-        quantities=definition.quantities,
-        plates=definition.plates,
         model=model_summary(row),
         created_at=row.created_at,
         updated_at=row.updated_at,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 from adabkb_service.contract import attributes
 from adabkb_service.contract.stored import LatestDefinition, StoredDefinition
@@ -18,6 +18,14 @@ from adabkb_service.study.transitions import CHANGES_OF_RESULTS, apply, begin, f
 
 INAPPLICABLE = (LookupError, AttributeError, TypeError, ValueError, TrialNotFound, ObservationNotFound)
 """Errors of ``apply`` for an event that contradicts the rows, or has an invalid value."""
+
+
+class Contradiction(NamedTuple):
+    """An event that contradicts earlier events, or cannot be applied."""
+
+    place: int
+    """Index of the event in the log."""
+    sentence: str
 
 
 @dataclass
@@ -33,8 +41,7 @@ class ReplayState:
     """By trial, attempt and step."""
     first_definitions: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
     """("trial" or "observation", number) -> the study's definition when this row was added."""
-    contradictions: list[str] = field(default_factory=list)
-    """Contradictions between an event and earlier events, as sentences."""
+    contradictions: list[Contradiction] = field(default_factory=list)
     _definition: LatestDefinition = field(default_factory=LatestDefinition, init=False, repr=False, compare=False)
 
     @property
@@ -114,14 +121,14 @@ def replayed(study_id: str, log: Sequence[EventRow]) -> ReplayState:
         snapshots_of(first.payload)
     except (KeyError, TypeError) as error:
         raise ValueError(f"event 1 (created) cannot be read: {error}") from error
-    for event, following in zip_longest(log[1:], log[2:]):
-        state.contradictions.extend(_contradictions(state, event))
+    for place, (event, following) in enumerate(zip_longest(log[1:], log[2:]), 1):
+        state.contradictions.extend(Contradiction(place, sentence) for sentence in _contradictions(state, event))
         changes_another = following is not None and following.kind in CHANGES_OF_RESULTS
         try:
             apply(state, event, finds_best=not changes_another)
         except INAPPLICABLE as error:
             problem = f"event {event.seq} ({event.kind}) cannot be applied: {type(error).__name__} {error}"
-            state.contradictions.append(problem)
+            state.contradictions.append(Contradiction(place, problem))
             state.study = replace(state.study, study_seq=event.seq)
             if event.kind in CHANGES_OF_RESULTS:
                 with suppress(*INAPPLICABLE):

@@ -8,14 +8,14 @@ only if it renews an expired lease. Nor does it hold the model's statistics. The
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Protocol, TypedDict, cast, get_args
 
 from adabkb_service.contract.attributes import merged
 from adabkb_service.contract.cost import cost_of
+from adabkb_service.contract.settings import IN_COLUMNS
 from adabkb_service.contract.stored import StoredDefinition, definition_of, edited, first_stored, with_display_changes
-from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.engine.early_stopping import extended
 from adabkb_service.storage import event_payloads as payloads
 from adabkb_service.storage.columns import BestResult, LastPlate, ModelStats
@@ -73,7 +73,7 @@ def begin(study_id: str, event: EventOf[EventKind, payloads.Created]) -> StudyRo
     definition, seed = first_stored(event.payload["definition"]), event.payload["seed"]
     parsed = definition_of(definition)
     values = parsed.model_dump(mode="json")
-    limits = {name: values[name] for name in CHANGEABLE}
+    limits = {name: values[name] for name in IN_COLUMNS}
     if parsed.cost_budget is not None:  # a cost, not a number of trials
         limits["budget"] = None
     row = StudyRow.new(study_id, definition, seed, event.created_at, **limits)
@@ -285,12 +285,16 @@ def _failed(rows: Rows, event: EventOf[EventKind, payloads.Failed]) -> Columns:
         failed_attempt=payload["attempt"],
         reason=payload["reason"],
         finished_at=event.created_at,
-        seconds=payload.get("seconds"),
-        reported_by=payload.get("user"),
+        **_of_report(payload),
     )
     if trial.state == "withdrawn":
         moved |= _with_place(rows, trial, 1)
     return moved if trial.origin == "own" else {**moved, "failures": rows.study.failures + 1}
+
+
+def _of_report(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that a trial or a result has from the report of the outcome."""
+    return {"seconds": payload.get("seconds"), "reported_by": payload.get("user")}
 
 
 def _withdrawn(rows: Rows, event: EventOf[EventKind, payloads.Withdrawn]) -> Columns:
@@ -313,7 +317,7 @@ def _with_place(rows: Rows, trial: TrialRow, change: Literal[-1, 1]) -> Columns:
 
 def _retried(rows: Rows, event: EventOf[EventKind, payloads.Retried]) -> Columns:
     trial = _trial(rows, event)
-    cleared: dict[str, Any] = dict.fromkeys(("failed_attempt", "reason", "finished_at", "seconds", "reported_by"))
+    cleared: dict[str, Any] = dict.fromkeys(("failed_attempt", "reason", "finished_at", *_of_report({})))
     if trial.origin == "own":  # from now on, it counts as a queued trial
         cleared["origin"] = "queued"
     moved = _change_trial(rows, trial, state="released", expirations=0, **cleared)
@@ -371,8 +375,7 @@ def _observed(rows: Rows, event: EventOf[EventKind, payloads.Observed]) -> Colum
         metrics=payload.get("metrics"),  # metrics and std_errors are absent without metrics
         std_errors=payload.get("std_errors"),
         plate=payload.get("plate"),  # only a result without a trial names one
-        seconds=payload.get("seconds"),
-        reported_by=payload.get("user"),
+        **_of_report(payload),
     )
     rows.put_observation(row)
     spent = study.cost_spent + cost_of(study.definition, row.metrics)
@@ -386,7 +389,7 @@ def _observed(rows: Rows, event: EventOf[EventKind, payloads.Observed]) -> Colum
     if trial.state == "stopped":  # the early-stopping rule uses the last report as the result
         columns = {"value": row.value, "metrics": row.metrics, "reported_by": row.reported_by}
         return {**changed, **_change_trial(rows, trial, **columns)}
-    outcome = {"value": row.value, "metrics": row.metrics, "seconds": row.seconds, "reported_by": row.reported_by}
+    outcome = {"value": row.value, "metrics": row.metrics, **_of_report(payload)}
     finished = {"state": "completed", **outcome, "reason": None, "finished_at": event.created_at}
     changed |= _change_trial(rows, trial, **finished)
     if trial.state == "withdrawn":
@@ -409,7 +412,7 @@ def _corrected(rows: Rows, event: EventOf[EventKind, payloads.Changed]) -> Colum
 
 
 def _updated(rows: Rows, changes: dict[str, Any]) -> Columns:
-    columns = cast("Columns", {name: value for name, value in changes.items() if name in CHANGEABLE})
+    columns = cast("Columns", {name: value for name, value in changes.items() if name in IN_COLUMNS})
     if len(columns) == len(changes):
         return columns
     return {**columns, "definition": with_display_changes(rows.study.definition, changes)}

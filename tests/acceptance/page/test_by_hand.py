@@ -399,6 +399,7 @@ def test_a_result_that_is_late_can_still_be_entered(browser: Browser, site: str,
     assert api.get("/v1/studies/late/trials/1").json()["value"] == 0.5
 
 
+@pytest.mark.long
 def test_a_failure_without_a_trial_is_counted_alike_everywhere(browser: Browser, site: str, api: httpx.Client) -> None:
     parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
     body = {"id": "alike", "direction": "maximize", "parameters": parameters, "budget": 9}

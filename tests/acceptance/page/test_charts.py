@@ -86,6 +86,7 @@ def test_what_a_busy_server_puts_off_is_asked_for_again(browser: Browser, site: 
     assert len(requests) >= 2
 
 
+@pytest.mark.long
 def test_curves_are_drawn_of_trials_that_report(browser: Browser, site: str, api: httpx.Client) -> None:
     """The server thins the chart; a stopped trial shows its estimate."""
     parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]

@@ -135,6 +135,7 @@ def test_results_of_different_quantities_have_different_axes(browser: Browser, s
         expect(page.get_by_role("row", name="A yield")).to_contain_text("open")
 
 
+@pytest.mark.long
 def test_studies_with_two_objectives_have_their_compromises_and_their_progress_in_words(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

@@ -94,6 +94,7 @@ def test_all_that_a_correction_changed_is_in_words(browser: Browser, site: str, 
             expect(place).to_contain_text(f"The result of trial 1 was {told}")
 
 
+@pytest.mark.long
 def test_input_over_a_value_of_another_person_is_marked_when_the_table_shows_it(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:
@@ -243,6 +244,7 @@ def test_note_with_a_result_does_not_replace_that_of_another_person(
         expect(happened).to_contain_text("Note “stirred by hand, brown”, before: “stirred by hand”")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shows", some(["trials/2", "results/2"], {"trials/2"}))
 def test_note_of_another_person_is_shown_and_stays_in_the_log(
     browser: Browser, site: str, api: httpx.Client, shows: str
@@ -390,6 +392,7 @@ def test_numbers_may_have_their_unit(browser: Browser, site: str, api: httpx.Cli
     assert items[0]["std_error"] == 1.5
 
 
+@pytest.mark.long
 def test_number_of_trials_holds_for_one_request(browser: Browser, site: str, api: httpx.Client) -> None:
     path = study(api, "once")
     with tab(browser, site) as page:
@@ -440,6 +443,7 @@ def test_description_on_the_report_is_not_replaced_silently(browser: Browser, si
     assert checked(api.get(path))["description"] == "mine"
 
 
+@pytest.mark.long
 def test_limits_and_tags_of_another_person_are_not_replaced_silently(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

@@ -213,6 +213,7 @@ def test_new_study_takes_no_input_before_it_is_filled_in(browser: Browser, site:
         expect(title).to_have_value("Kept")
 
 
+@pytest.mark.long
 def test_edit_of_a_study_is_restored(browser: Browser, site: str, api: httpx.Client) -> None:
     path = study(api, "edited")
     with tab(browser, site, refused=REFUSALS) as page:
@@ -240,6 +241,7 @@ def test_edit_of_a_study_is_restored(browser: Browser, site: str, api: httpx.Cli
     assert [(each["name"], each["high"]) for each in found] == [("x", 2.5), ("time", 24)]
 
 
+@pytest.mark.long
 def test_edit_of_a_study_that_was_changed_meanwhile_is_dropped(browser: Browser, site: str, api: httpx.Client) -> None:
     """Its values are kept by their places, so they would undo what another person has changed."""
     path = study(api, "outdated")
@@ -280,6 +282,7 @@ def test_new_study_can_be_discarded(browser: Browser, site: str) -> None:
         assert drafts(page) == []
 
 
+@pytest.mark.long
 def test_drafts_belong_to_a_person_and_survive_a_new_login(browser: Browser, server: str) -> None:
     """Another token of the same person shows them, as after a session that has expired. Logging out discards them."""
     root = checked(httpx.post(f"{server}/v1/tokens", json={"name": "root", "scopes": ["admin"]}))["token"]

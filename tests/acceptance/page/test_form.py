@@ -353,7 +353,7 @@ def test_costs_are_entered_with_results_and_corrected(browser: Browser, site: st
         dialog.get_by_label("Longest time of a trial").fill("4 h")
         with page.expect_navigation():  # a reload, which would interrupt the next request for a page
             dialog.get_by_role("button", name="Save").click()
-        expect(page.locator("#limits-runtime")).to_have_value("4 h")
+        expect(page.locator("#limits-max_runtime_seconds")).to_have_value("4 h")
         assert checked(api.get("/v1/studies/told"))["tags"] == odd
         checked(api.patch("/v1/studies/told", json={"tags": {"owner": "Ada"}, "failure_limit": 10}))
         page.goto("/studies/told")

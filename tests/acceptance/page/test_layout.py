@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.acceptance.page.studies import checked
 from tests.acceptance.page.tabs import DESKTOP, PHONE, tab
+from tests.samples import some
 from tests.servers import server_on
 
 SHEET = {"width": 703, "height": 1032}
@@ -171,6 +172,7 @@ def test_the_conditions_of_a_trial_have_whole_words_and_units(
             assert fits(page), path
 
 
+@pytest.mark.long
 def test_the_labels_of_what_was_tried_are_whole(browser: Browser, site: str) -> None:
     with tab(browser, site) as page:
         for across, up, first in (("trees", "depth", "1 to 4"), ("trees", "rate", "0.0158")):
@@ -193,6 +195,7 @@ def test_more_actions_open_below_their_button(browser: Browser, site: str) -> No
         assert page.evaluate("([x, y]) => document.elementFromPoint(x, y).id", [x, y]) == "do-more"
 
 
+@pytest.mark.long
 def test_a_report_with_many_parameters_is_readable_on_paper(browser: Browser, site: str) -> None:
     with tab(browser, site, size=SHEET) as page:
         for study in ("long", "coupling"):
@@ -237,7 +240,7 @@ SHIFTS = """
 """
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+@pytest.mark.parametrize("size", some([DESKTOP, PHONE], [PHONE]))
 def test_little_moves_while_a_study_loads(browser: Browser, site: str, size: dict[str, int]) -> None:
     with tab(browser, site, size=size) as page:
         page.add_init_script(SHIFTS)
@@ -253,6 +256,7 @@ def test_little_moves_while_a_study_loads(browser: Browser, site: str, size: dic
         assert page.locator(".figures > section").count() == 2, "also while no trial is running"
 
 
+@pytest.mark.long
 def test_the_list_of_studies_fits_and_its_texts_stand_apart(browser: Browser, site: str) -> None:
     with tab(browser, site, size={"width": 1024, "height": 768}) as page:
         page.goto("/")

@@ -550,6 +550,7 @@ def test_a_webhook_is_added_turned_off_and_deleted_by_a_form(browser: Browser, s
         assert checked(api.get(f"{path}/webhooks"))["items"] == []
 
 
+@pytest.mark.long
 def test_photographs_are_added_shown_and_deleted_on_the_page_of_a_trial(
     browser: Browser, site: str, api: httpx.Client, tmp_path: Path
 ) -> None:

@@ -126,6 +126,7 @@ def test_a_study_is_deleted_and_restored(server: str, browser: Browser) -> None:
         deleted_and_restored(page)
 
 
+@pytest.mark.long
 def test_who_reported_a_result_is_shown_to_those_who_may_read_it(server: str, browser: Browser) -> None:
     """In the table, on the page of the trial and in the report; only if the server knows its users."""
 

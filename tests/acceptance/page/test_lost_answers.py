@@ -77,6 +77,7 @@ def test_a_point_that_is_queued_again_is_queued_once(browser: Browser, site: str
     assert len(checked(api.get(f"{path}/trials"))["items"]) == 1
 
 
+@pytest.mark.long
 def test_a_table_that_is_added_again_continues_after_the_part_that_is_stored(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

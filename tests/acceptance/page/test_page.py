@@ -136,6 +136,7 @@ def test_tabs_follow_what_workers_do(browser: Browser, site: str, api: httpx.Cli
         expect(other.locator("#list")).to_contain_text("1.25")
 
 
+@pytest.mark.long
 def test_lists_are_searched_sorted_and_paged(browser: Browser, site: str, api: httpx.Client) -> None:
     with tab(browser, site) as page:
         page.goto("/")

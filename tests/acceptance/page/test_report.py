@@ -306,6 +306,7 @@ def test_each_choice_has_its_name_and_no_names_overlap(browser: Browser, site: s
             assert part.evaluate("(date) => date.getClientRects().length == 1"), "a date, and a time"
 
 
+@pytest.mark.long
 @on_both
 @pytest.mark.parametrize("scheme", some(["light", "dark"], {"light"}))
 def test_the_printed_page_of_a_study_has_its_charts_without_scrolling(

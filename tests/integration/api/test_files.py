@@ -222,7 +222,8 @@ def test_files_are_restored_from_the_trash_and_exported(api: httpx.Client, files
 
 def test_restoring_files_takes_little_memory(api: httpx.Client, files: str) -> None:
     """A study may have 200 MB of files. In a restore, at most a few of them are in memory at a time."""
-    path, contents = study_of(files), [random.Random(number).randbytes(2**21) for number in range(16)]
+    size, count = 2**18, 24
+    path, contents = study_of(files), [random.Random(number).randbytes(size) for number in range(count)]
     for number, content in enumerate(contents):
         add_file(api, files, f"{number}.bin", content)
     assert api.delete(path).status_code == 204
@@ -230,8 +231,8 @@ def test_restoring_files_takes_little_memory(api: httpx.Client, files: str) -> N
     assert api.post(f"{path}/restore").status_code == 200
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 16 * 2**20
-    assert [api.get(f"{files}/{number}").content for number in range(1, 17)] == contents
+    assert peak < count * size / 2
+    assert [api.get(f"{files}/{number}").content for number in range(1, count + 1)] == contents
 
 
 def test_readers_read_files_and_workers_add_them(api: httpx.Client, files: str) -> None:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from adabkb_service.api.trash import restore_study
 from adabkb_service.inference.restore import restore as restore_model
-from adabkb_service.operations.data import doctor, export, trash
+from adabkb_service.operations.data import export, import_checks, trash
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import parts
 from tests.calls import Gate, Seen, watching
@@ -29,21 +29,21 @@ def check_other_studies(api: httpx.Client) -> None:
 
 
 def test_other_studies_continue_while_one_is_deleted_and_restored(migrated_url: str) -> None:
-    exporting, examining = Gate(), Gate()
-    gates: dict[Callable[..., Any], Gate] = {export.write_json: exporting, doctor.examine_study: examining}
+    exporting, checking = Gate(), Gate()
+    gates: dict[Callable[..., Any], Gate] = {export.write_json: exporting, import_checks.check_model: checking}
     with watching(gates), server_on(migrated_url) as address, httpx.Client(base_url=address, timeout=60) as api:
         assert api.post("/v1/studies", json=DEFINITION).status_code == 201
-        delete_and_restore(api, exporting, examining)
+        delete_and_restore(api, exporting, checking)
 
 
-def delete_and_restore(api: httpx.Client, exporting: Gate, examining: Gate) -> None:
+def delete_and_restore(api: httpx.Client, exporting: Gate, checking: Gate) -> None:
     study = "/v1/studies/s"
     assert api.post("/v1/studies", json={**DEFINITION, "id": "other"}).status_code == 201
     assert api.post(f"{study}/observe", json={"parameters": {"x": 0, "n": 1}, "value": 2.0}).status_code == 200
     before = api.get(study).json()
     for gate, request in (
         (exporting, lambda: api.delete(study)),
-        (examining, lambda: api.post(f"{study}/restore")),
+        (checking, lambda: api.post(f"{study}/restore")),
     ):
         with ThreadPoolExecutor(1) as elsewhere:
             answer = elsewhere.submit(request)
@@ -69,9 +69,9 @@ def test_study_whose_content_in_the_trash_is_damaged_stays_there(other_sqlite: s
 
 def test_studies_are_restored_one_at_a_time_and_without_their_models(other_sqlite: str) -> None:
     """Each restore needs memory for its whole log. Restoring a model would block the other threads of the server."""
-    examining, requests, restores, models = Gate(), set[FrameType](), set[FrameType](), set[str]()
+    checking, requests, restores, models = Gate(), set[FrameType](), set[FrameType](), set[str]()
     watched: dict[Callable[..., Any], Seen] = {
-        doctor.examine_study: examining,
+        import_checks.check_model: checking,
         restore_study: lambda frame, _: requests.add(frame),
         trash.restore: lambda frame, _: restores.add(frame),
         restore_model: lambda *_: models.add(threading.current_thread().name),
@@ -85,11 +85,11 @@ def test_studies_are_restored_one_at_a_time_and_without_their_models(other_sqlit
         models.clear()
         with ThreadPoolExecutor(2) as elsewhere:
             first = elsewhere.submit(api.post, "/v1/studies/a/restore")
-            assert examining.begun.wait(TIMEOUT_SECONDS)
+            assert checking.begun.wait(TIMEOUT_SECONDS)
             second = elsewhere.submit(api.post, "/v1/studies/b/restore")
             wait_for(lambda: len(requests) == 2)
             assert len(api.get("/v1/trash").json()["items"]) == 2  # in a thread that would come after a second restore
             assert len(restores) == 1
-            examining.may_continue.set()
+            checking.may_continue.set()
             assert [first.result().status_code, second.result().status_code] == [200, 200]
         assert "AnyIO worker thread" not in models

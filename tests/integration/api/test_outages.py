@@ -8,10 +8,12 @@ import os
 import resource
 import shutil
 import socket
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
@@ -27,7 +29,7 @@ from tests.integration.api.conftest import DEFINITION
 from tests.integration.storage.test_read_only import set_writable
 from tests.processes import without_privileges
 from tests.servers import ADABKB, server_on, server_process, serving
-from tests.waiting import TIMEOUT_SECONDS
+from tests.waiting import TIMEOUT_SECONDS, wait_for
 
 KEY = {"Idempotency-Key": "k-1"}
 
@@ -210,6 +212,25 @@ def test_server_survives_an_exhausted_connection_pool(database_url: str) -> None
         for connection in held:
             connection.close()
         check_recovery(api, database_url)
+
+
+def test_a_study_is_read_while_its_writes_wait_for_a_lock(other_sqlite: str) -> None:
+    """Another program holds the lock of the file, such as an editor of databases with an open transaction."""
+    app = create_app(Settings(database=other_sqlite, model_processes=0, lock_seconds=60, follow_seconds=0.1))
+    service = parts_of(app).service
+    other = sqlite3.connect(other_sqlite.removeprefix("sqlite:///"), isolation_level=None)
+    with serving(app) as address, client(address) as api, ThreadPoolExecutor(1) as threads, closing(other):
+        other.execute("BEGIN IMMEDIATE")
+        observing = threads.submit(api.post, "/v1/studies/s/observe", json={"trial": 1, "value": 1.0})
+        wait_for(lambda: service.unfinished)
+        found = api.get("/v1/studies/s")
+        pages = [api.get(f"/studies/s{path}", headers={"Accept": "text/html"}) for path in ("", "/results")]
+        assert [each.status_code for each in (found, *pages)] == [200] * 3
+        assert found.json()["counts"]["observations"] == 0
+        assert not observing.done()
+        other.execute("ROLLBACK")
+        assert observing.result(TIMEOUT_SECONDS).status_code == 200
+        assert api.get("/v1/studies/s").json()["counts"]["observations"] == 1
 
 
 def test_rolled_back_transactions_are_retried(other_postgresql: str) -> None:

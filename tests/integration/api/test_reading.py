@@ -119,6 +119,8 @@ def test_events_are_streamed_as_they_happen(api: httpx.Client, study: str) -> No
 
 def test_stream_begins_at_the_start_if_the_log_has_no_such_event(api: httpx.Client, study: str) -> None:
     """The id is that of an event of a deleted study with the same id."""
+    refused = api.get(f"{study}/events", params={"kind": "paused"}, headers={"accept": "text/event-stream"})
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "?kind")
     with api.stream("GET", f"{study}/events", headers={"accept": "text/event-stream", "last-event-id": "99"}) as stream:
         lines = (line for line in stream.iter_lines() if line.startswith("id:"))
         assert next(lines) == "id: 1"

@@ -100,3 +100,27 @@ def test_reason_if_the_model_does_not_reply(other_sqlite: str) -> None:
             assert assessed["progress"]["text"] == "The only result is 0.5."
         finally:
             os.kill(pid, signal.SIGCONT)
+
+
+def test_answer_says_which_revision_its_gap_rests_on(other_sqlite: str) -> None:
+    """The model is up to date, and then its process is suspended."""
+    app = create_app(Settings(database=other_sqlite, model_processes=1, request_seconds=0.5, follow_seconds=0.1))
+    with serving(app) as address, httpx.Client(base_url=address, timeout=60) as api:
+        assert api.post("/v1/studies", json=DEFINITION).json()["model"]["rests_on"] is None
+        observe(api, 0.5)
+
+        def shown() -> tuple[int, int]:
+            study = api.get("/v1/studies/s").json()
+            return study["revision"], study["model"]["rests_on"]
+
+        wait_for(lambda: shown()[0] == shown()[1])
+        [pid] = parts_of(app).service.inference.load.pids
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            before, _ = shown()
+            observe(api, 0.7)
+            revision, rests_on = shown()
+            assert (rests_on, revision > before) == (before, True)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        wait_for(lambda: shown()[0] == shown()[1])

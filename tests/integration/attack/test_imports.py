@@ -152,6 +152,25 @@ def test_creation_event_of_a_trial_is_rejected(exported: list[str], tmp_path: Pa
 
 
 @pytest.mark.parametrize(
+    "changes",
+    [
+        {'"attempt": 1': '"attempt": 3000000000'},
+        {"[[1, 3.0]]": "[[3000000000, 3.0]]", '"attempt": 1, "step": 1': '"attempt": 1, "step": 3000000000'},
+    ],
+    ids=["attempt", "step"],
+)
+def test_numbers_beyond_the_columns_are_rejected(exported: list[str], tmp_path: Path, changes: dict[str, str]) -> None:
+    """PostgreSQL cannot store them, even if the log and the rows agree."""
+    text = "\n".join(exported)
+    for was, now in changes.items():
+        assert was in text
+        text = text.replace(was, now)
+    with closing(Database(f"sqlite:///{tmp_path}/adabkb.db")) as database:
+        error = refusal(database, text.splitlines()) or ""
+    assert re.search(r"line \d+ .*(attempt|step): must be at most ", error), error
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [(r'"a\u0000b"', "U+0000"), (r'"\ud800"', "valid Unicode"), ('"w", "worker": "v"', "twice"), ("1e999", "finite")],
 )

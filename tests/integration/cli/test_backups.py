@@ -22,6 +22,7 @@ from adabkb_service.storage.tables import metadata
 from tests.integration.api.conftest import DEFINITION
 from tests.integration.storage.keep import KEPT, unpacked
 from tests.integration.storage.newer import newer_version
+from tests.samples import some
 from tests.servers import server_on
 
 
@@ -145,7 +146,10 @@ def test_a_folder_keeps_the_newest_backups_and_all_that_is_not_one(filled: str, 
         assert (missing.exit_code, f"mkdir -p {tmp_path}/nowhere" in missing.output) == (1, True)
 
 
-@pytest.mark.parametrize("name", ["lab%20A.db", "what?.db", "ann%40lab.org/lab#1.db", "the café.db"])
+@pytest.mark.parametrize(
+    "name",
+    some(["lab%20A.db", "what?.db", "ann%40lab.org/lab#1.db", "the café.db"], ["what?.db", "ann%40lab.org/lab#1.db"]),
+)
 def test_the_name_of_a_backup_is_a_file_not_a_url(filled: str, tmp_path: Path, name: str) -> None:
     """In a URL, ``%20`` would be a space, and ``?`` the end of the name."""
     saved, target = tmp_path / name, f"sqlite:///{tmp_path}/target.db"
@@ -160,6 +164,7 @@ def test_the_name_of_a_backup_is_a_file_not_a_url(filled: str, tmp_path: Path, n
     assert rows(target) == rows(filled)
 
 
+@pytest.mark.long
 def test_an_import_works_in_a_temporary_folder_with_a_percent_sign(
     filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

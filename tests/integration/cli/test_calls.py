@@ -228,6 +228,8 @@ def test_results_are_corrected_excluded_and_included_with_a_reason(study: Study)
     assert [event["kind"] for event in events] == ["created", "observed", "corrected", "corrected", "corrected"]
     assert events[2]["payload"]["reason"] == "typing error"
     assert "corrected" in adabkb("study", "events", study.id).splitlines()[2]
+    [created] = adabkb("study", "events", study.id, "--kind", "created", "--kind", "paused").splitlines()
+    assert "created" in created
 
 
 def test_numbers_have_six_digits_except_in_points_to_evaluate(study: Study) -> None:

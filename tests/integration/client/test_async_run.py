@@ -69,9 +69,12 @@ def test_idle_tasks_ask_for_their_trials_together(server: str, study: Study) -> 
     assert len({trial.started_at for trial in study.trials()}) == 1
 
 
-def test_trials_that_no_task_takes_before_the_end_are_released(server: str, study: Study) -> None:
+def test_trials_that_no_task_takes_before_the_end_are_released_at_once(server: str, study: Study) -> None:
+    """Not only when the last evaluation ends, which may take hours."""
+
     async def once(x: float) -> float:
         study.stop()
+        await asyncio.to_thread(wait_for, lambda: len(list(study.trials("released"))) == 3)
         return x
 
     assert run(server, once, workers=4).completed == 1

@@ -9,7 +9,18 @@ from typing import Any
 
 import pytest
 
-from adabkb_client import AsyncClient, Client, Float, Study, Trial
+from adabkb_client import (
+    AsyncClient,
+    Bool,
+    Catalogue,
+    Client,
+    Fixed,
+    Float,
+    LeasedTrial,
+    MedianRule,
+    Study,
+    Trial,
+)
 
 
 @pytest.fixture
@@ -106,12 +117,24 @@ def test_an_argument_that_a_call_does_not_have(client: Client, study: Study) -> 
     def function(lr: float) -> float:
         return lr
 
+    leased = LeasedTrial(study, study.suggest())
     calls: list[tuple[Any, str]] = [
         (lambda: study.run(function, n_jobs=2), "use workers= in place of n_jobs="),  # type: ignore[arg-type]
         (lambda: study.run(function, n_trial=2), "did you mean n_trials=?"),  # type: ignore[arg-type]
         (lambda: study.suggest(cout=2), "did you mean count=?"),  # type: ignore[call-overload]
+        (lambda: study.trial(lease_second=9), "did you mean lease_seconds=?"),  # type: ignore[call-arg]
+        (lambda: study.lease(wiat=9), "did you mean wait=?"),  # type: ignore[call-arg]
+        (lambda: study.observe(1, valu=0.5), "did you mean value=?"),  # type: ignore[call-arg]
+        (lambda: study.observe(1, loss=0.5), "use value= in place of loss="),  # type: ignore[call-arg]
+        (lambda: leased.observe(0.5, std_err=0.1), "did you mean std_error=?"),  # type: ignore[call-arg]
+        (lambda: study.observations(limit=3), "got an unexpected keyword argument 'limit'"),  # type: ignore[call-arg]
         (lambda: Float(0, 1, logg=True), "did you mean log=?"),  # type: ignore[call-arg]
+        (lambda: Bool(contxt=True), "did you mean context=?"),  # type: ignore[call-arg]
+        (lambda: Fixed(1, lable="Seed"), "did you mean label=?"),  # type: ignore[call-arg]
+        (lambda: MedianRule(9, min_step=2), "did you mean min_steps=?"),  # type: ignore[call-arg]
+        (lambda: Catalogue.from_csv("a.csv", naem="x"), "did you mean name=?"),  # type: ignore[call-arg]
         (lambda: Client(tokn="secret"), "did you mean token=?"),  # type: ignore[call-arg]
+        (lambda: Client.local("a.db", retry_fr=1), "did you mean retry_for=?"),  # type: ignore[call-arg]
         (
             lambda: client.create_study(name="n", parameters={"x": Float(0, 1)}),  # type: ignore[call-arg,arg-type]
             "missing 1 required positional argument: 'id'; use id= in place of name=",
@@ -124,15 +147,20 @@ def test_an_argument_that_a_call_does_not_have(client: Client, study: Study) -> 
         assert str(caught.value).endswith((hint, f"Did you mean '{words}'?"))
 
 
-async def _suggest_with_a_typo(url: str) -> None:
+async def _with_typos(url: str) -> None:
     async with AsyncClient(url) as client:
-        await (await client.study("s")).suggest(cout=2)  # type: ignore[call-overload]
+        study = await client.study("s")
+        with pytest.raises(TypeError, match=r"[Dd]id you mean '?count"):
+            await study.suggest(cout=2)  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match=r"[Dd]id you mean '?wait"):
+            study.trial(wiat=2)  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match=r"[Dd]id you mean '?value"):
+            await study.observe(1, valu=2)  # type: ignore[call-arg]
 
 
 @pytest.mark.usefixtures("study")
 def test_an_argument_that_an_async_call_does_not_have(client: Client) -> None:
-    with pytest.raises(TypeError, match=r"[Dd]id you mean '?count"):
-        asyncio.run(_suggest_with_a_typo(client.url))
+    asyncio.run(_with_typos(client.url))
 
 
 def test_a_type_error_of_the_function_has_no_hint(study: Study) -> None:

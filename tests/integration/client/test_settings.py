@@ -7,6 +7,7 @@ import inspect
 import pickle
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Never, get_args, get_type_hints
 
 import httpx
@@ -40,29 +41,33 @@ from adabkb_client import (
     StudySettings,
 )
 from adabkb_client._settings import NOT_GIVEN
-from adabkb_client.mcp._study_settings import StudySettings as ToolSettings
 from adabkb_integrations.inprocess.stopping import COMMON
 from adabkb_service.cli.refusals import RENAMED
-from adabkb_service.cli.study_settings import CREATED, SETTINGS, UPDATED, Shown
+from adabkb_service.cli.study_settings import CREATED, OPTIONS, UPDATED, Shown
 from adabkb_service.contract import budget, cost, early_stopping, metrics, objectives, plates, prior, quantities, stop
 from adabkb_service.contract.algorithms import KINDS, PROFILES, SYSTEMS
 from adabkb_service.contract.requests import PatchStudyBody
-from adabkb_service.contract.stored import REPLACED
-from adabkb_service.contract.study import CHANGEABLE, DISPLAY_FIELDS, StudyDefinition
+from adabkb_service.contract.settings import SETTINGS
+from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.engine.early_stopping import OWN
 from tests.integration.cli.shell import adabkb
+from tools.generated import formatted, outdated
+from tools.study_settings import FILES
 
 
-def test_a_study_has_these_settings_beside_the_arguments_of_create_study() -> None:
-    settings = StudyDefinition.model_fields.keys() - {"id", "parameters", "direction"}
-    assert StudySettings.__annotations__.keys() == settings
-    assert ToolSettings.__annotations__.keys() == settings
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.parent.name)
+def test_the_client_and_the_tools_have_the_settings_of_the_table(file: Path) -> None:
+    assert outdated(file.read_text("utf-8"), formatted(FILES[file]())) == ""
+
+
+def test_each_field_of_a_definition_is_a_setting_or_an_argument_of_create_study() -> None:
+    assert SETTINGS.keys() == StudyDefinition.model_fields.keys() - {"id", "parameters", "direction"}
 
 
 def api_names(shown: Shown) -> set[str]:
-    options = [*shown.listed.split(), *shown.others.split()]
+    options = [*shown.listed, *shown.others]
     assert len(set(options)) == len(options)
-    return {SETTINGS[option].api_name or option for option in options}
+    return {OPTIONS[option].api_name for option in options}
 
 
 def test_each_setting_is_an_option_of_the_commands() -> None:
@@ -152,14 +157,6 @@ def test_every_argument_of_an_update_may_be_left_out_for_the_same_reason(kind: t
     assert all(each.default is NOT_GIVEN for each in given)
 
 
-def test_these_of_them_can_be_changed() -> None:
-    rules = {"outcome_constraints", "early_stopping", "noise_std", "per_cost", "robust"}
-    arguments = {"parameters", "catalogues", "defaults", *REPLACED} - rules
-    others = {"state", "was"}  # to pause, and the precondition of the web interface
-    assert set(StudyChanges.__annotations__) == PatchStudyBody.model_fields.keys() - arguments - others
-    assert set(StudyChanges.__annotations__) == {*CHANGEABLE, *DISPLAY_FIELDS, *rules}
-
-
 @pytest.mark.parametrize(
     ("here", "there"),
     [
@@ -227,13 +224,6 @@ def test_a_study_returns_the_rule_with_which_it_was_created(client: Client, rule
         study = client.create_study("ruled", {"x": Float(0, 1)}, direction="minimize", early_stopping=given)  # type: ignore[arg-type]
         assert study.info().early_stopping == rule
     assert pickle.loads(pickle.dumps(rule)) == rule
-
-
-@pytest.mark.parametrize("settings", [StudySettings, StudyChanges])
-def test_the_documentation_names_all_settings(settings: type) -> None:
-    """Editors show it for functions with ``**settings: Unpack[StudySettings]``."""
-    documentation = inspect.getdoc(settings) or ""
-    assert [name for name in settings.__annotations__ if f"``{name}``" not in documentation] == []
 
 
 @pytest.mark.parametrize(

@@ -349,6 +349,19 @@ def test_the_log_is_complete_and_in_order(study: Study) -> None:
     assert kinds.index("suggested") < kinds.index("observed")
 
 
+def test_the_log_is_read_by_kind(study: Study) -> None:
+    """Page by page, as the whole log."""
+    study.observe(study.suggest(), 1.0)
+    for _ in range(2):
+        study.pause()
+        study.resume()
+    assert [event.kind for event in study.events("paused")] == ["paused"] * 2
+    assert [event.kind for event in study.events(["observed", "resumed"])] == ["observed", "resumed", "resumed"]
+    assert len(study.events("paused")[:1]) == 1
+    with pytest.raises(Invalid, match=r"kind\.0: must be 'created', "):
+        list(study.events("stopt"))
+
+
 def test_a_frame_has_a_row_per_observation(study: Study) -> None:
     study.observe(study.suggest(), 1.5)
     study.add_result({"x": 0.5, "y": 10.0}, 2.5)

@@ -13,6 +13,8 @@ import pytest
 
 from adabkb_client import Bool, Categorical, Client, Float, Int, Parameter, Quantity, Study
 from tests.integration.cli.shell import adabkb
+from tools.copies import texts
+from tools.generated import CLIENT, outdated
 
 COLUMNS = [
     *("trial", "state", "parameters.x", "parameters.solvent", "value", "std_error"),
@@ -97,6 +99,19 @@ def test_a_row_has_the_point_that_was_run_and_marks_what_is_excluded(tried: Stud
     assert excluded[["parameters.x", "value", "metrics.seconds", "std_errors.seconds"]].to_numpy().tolist() == [
         [0.25, 1.0, 3.0, 0.5]
     ]
+
+
+@pytest.mark.parametrize("name", texts())
+def test_a_module_that_the_client_shares_with_the_server_is_the_same(name: str) -> None:
+    assert outdated((CLIENT / name).read_text("utf-8"), texts()[name]) == ""
+
+
+def test_notes_of_results_without_a_trial_are_in_both_tables(client: Client) -> None:
+    study = client.create_study("s", {"x": Float(0, 1)}, direction="minimize")
+    study.add_result({"x": 0.5}, 1.0)
+    study.annotate_result(1, {"note": "brown"})
+    assert study.to_frame()["note"].tolist() == ["brown"]
+    assert [line["note"] for line in csv.DictReader(io.StringIO(study.export("csv")))] == ["brown"]
 
 
 def test_the_csv_has_the_rows_and_columns_of_the_frame(tried: Study) -> None:

@@ -10,10 +10,13 @@ import pytest
 
 from adabkb_service.contract.requests import PatchStudyBody
 from adabkb_service.engine.catalogue import CatalogueAxis
+from adabkb_service.inference.cached_model import CachedModel
+from adabkb_service.inference.decisions import Decisions
+from adabkb_service.inference.fold import MANY
 from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.messages import Advance, Reply, Superseded, Withdraw
 from adabkb_service.inference.messages import Ask as Question
-from adabkb_service.inference.model import MANY, Model
+from adabkb_service.inference.model import Model
 from adabkb_service.inference.questions import QUESTIONS
 from adabkb_service.inference.reads import Reads
 from adabkb_service.inference.restore import start
@@ -52,7 +55,10 @@ class UnexpectedError(Exception):
     """An error that no code expects."""
 
 
-@on_either("where", ["decide", "has_decided_on_all", "stats", "policy", "fold"], ["decide"])
+BREAKABLE = {"decide": Decisions, "has_all": Decisions, "stats": Model, "policy": Model, "fold": CachedModel}
+
+
+@on_either("where", list(BREAKABLE), ["decide"])
 def test_results_are_stored_and_points_issued_whatever_a_model_raises(
     running: Service, database: Database, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
@@ -66,7 +72,9 @@ def test_results_are_stored_and_points_issued_whatever_a_model_raises(
 
     with monkeypatch.context() as broken:
         # A property takes precedence over an attribute of the same name, which only objects have.
-        broken.setattr(Model, where, property(fail) if where == "policy" else fail, raising=where != "policy")
+        broken.setattr(
+            BREAKABLE[where], where, property(fail) if where == "policy" else fail, raising=where != "policy"
+        )
         (trial,) = suggest(running, "s", Ask()).view.trials
         observe(running, "s", Value(1.0, trial.number))
         answer = suggest(running, "s", Ask()).view
@@ -89,7 +97,7 @@ def test_events_written_between_two_messages_are_folded(running: Service, databa
         study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
     host = ModelHost(ModelStore(database, 2**20), lambda *_: None)
     folded = start(study)
-    host.store.keep("s", folded)
+    host.store.keep("s", CachedModel(folded))
     host.post(1, Advance("s", study.incarnation, log[3].seq, log[:4]))
     host.post(2, Advance("s", study.incarnation, log[-1].seq, log[8:]))
     while host.step("s"):
@@ -129,7 +137,7 @@ def test_time_of_a_long_log_is_proportional_to_its_length(
         pass
     folded = store.find("s")
     assert folded is not None
-    assert folded.seq == study.study_seq
+    assert folded.model.seq == study.study_seq
     assert len(reads) == 1
     assert len(looks) < 10 * study.study_seq
 
@@ -147,10 +155,11 @@ def test_model_does_not_depend_on_the_steps_in_which_a_log_is_folded(running: Se
     correct(running, "s", 11, {"value": 0.5})
     with database.reading() as connection:
         study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
-    together, apart = start(study, created_row(log)), start(study, created_row(log))
-    together.fold(log)
+    whole, parts = CachedModel(start(study, created_row(log))), CachedModel(start(study, created_row(log)))
+    together, apart = whole.model, parts.model
+    whole.fold(log)
     while apart.seq < log[-1].seq:
-        apart.fold([event for event in log if event.seq > apart.seq], until=0.0)
+        parts.fold([event for event in log if event.seq > apart.seq], until=0.0)
     assert apart.diverged == together.diverged == []
     assert apart.stats() == together.stats()
     assert repr(apart.learned) == repr(together.learned)
@@ -171,7 +180,8 @@ def test_many_results_are_folded_at_once_and_in_any_steps_with_the_same_outcome(
     rounds(running, "s", 3)
     with database.reading() as connection:
         study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
-    together, apart = start(study, created_row(log)), start(study, created_row(log))
+    whole, parts = CachedModel(start(study, created_row(log))), CachedModel(start(study, created_row(log)))
+    together, apart = whole.model, parts.model
     added, observe_one = list[Any](), together.policy.observe
 
     def counted(*told: Any) -> Any:
@@ -180,10 +190,10 @@ def test_many_results_are_folded_at_once_and_in_any_steps_with_the_same_outcome(
 
     with monkeypatch.context() as patched:
         patched.setattr(together.policy, "observe", counted)
-        together.fold(log)
+        whole.fold(log)
     assert len(added) == 10  # those of the rounds, without two that have no decision before the import
     while apart.seq < log[-1].seq:
-        apart.fold([event for event in log if event.seq > apart.seq], until=0.0)
+        parts.fold([event for event in log if event.seq > apart.seq], until=0.0)
     assert apart.diverged == together.diverged == []
     assert apart.stats() == together.stats()
     assert repr(apart.learned) == repr(together.learned)
@@ -197,7 +207,8 @@ def test_snapshot_answers_do_not_change_with_later_events(running: Service, data
     with database.reading() as connection:
         study, log = studies.get(connection, "s"), events.page(connection, "s", 0)
     model, half = start(study), len(log) // 2
-    model.fold(log[:half])
+    cached = CachedModel(model)
+    cached.fold(log[:half])
     snapshot = model.snapshot()
 
     def answers(of: Model) -> list[str]:
@@ -205,8 +216,8 @@ def test_snapshot_answers_do_not_change_with_later_events(running: Service, data
 
     before = answers(snapshot)
     assert before == answers(model)
-    model.fold(log[half:])
-    model.decide(2, until=math.inf)
+    cached.fold(log[half:])
+    cached.decisions.decide(model, 2)
     assert answers(snapshot) == before
     assert answers(model) != before
     assert {name for name in QUESTIONS if name not in ASKED} == {"finishing", "front", "recommended_within", "stored"}
@@ -223,7 +234,7 @@ def test_model_keeps_its_table_when_the_process_drops_it_from_its_cache(running:
     many = "x" * 10_000_000
     for number in range(30):  # more than a process caches
         keep(Pieces(many, ({"add": str(number)},)))
-    model.fold(log)
+    CachedModel(model).fold(log)
     (axis,) = model.definition.space().axes
     assert isinstance(axis, CatalogueAxis)
     assert (axis.choices, [axis.offers(name) for name in "abc"]) == (("a", "b", "c"), [True, False, True])
@@ -286,8 +297,9 @@ def test_learning_from_few_results_is_an_ordinary_step(running: Service, databas
             study = studies.get(connection, "s")
         host.post(0, Advance("s", study.incarnation, study.study_seq))
         assert host.step("s")  # the result is folded
-        model = host.store.find("s")
-        assert model is not None
+        cached = host.store.find("s")
+        assert cached is not None
+        model = cached.model
         assert model.learns_next
         assert host.kind_of_next("s") == kind
         assert host.step("s")  # the model has learned
@@ -322,3 +334,30 @@ def test_equal_queries_are_answered_together(running: Service, database: Databas
     assert first.number == 0
     assert reads.take_same(first) == [1, 3]
     assert [each.number for each in (reads.take(), reads.take()) if each] == [2, 9]
+
+
+def test_answers_are_kept_until_the_model_folds_an_event(running: Service, database: Database) -> None:
+    create(running, definition())
+    rounds(running, "s", 3)
+    replied, reads = list[int](), Reads(lambda *_: True)
+    host = ModelHost(ModelStore(database, 2**20), lambda number, _: replied.append(number), reads=reads)
+
+    def ask(number: int) -> None:
+        with database.reading() as connection:
+            study = studies.get(connection, "s")
+        host.post(number, Question("s", study.incarnation, study.study_seq, "importance", (None,), number=number))
+        while host.step("s"):
+            pass
+
+    ask(0)
+    first = reads.take()
+    assert first is not None
+    first.answered()
+    ask(1)
+    assert replied == [1]
+    rounds(running, "s", 1)
+    ask(2)
+    assert replied == [1]
+    second = reads.take()
+    assert second is not None
+    assert second.number == 2

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.inference import store
+from adabkb_service.inference.cached_model import CachedModel
 from adabkb_service.inference.host import ModelHost
 from adabkb_service.inference.inprocess import InProcess
 from adabkb_service.inference.messages import Advance, Advanced, Reply
-from adabkb_service.inference.model import Model
+from adabkb_service.inference.restore import start
 from adabkb_service.inference.store import ModelStore, size_of
 from adabkb_service.operations.data.doctor import examine
 from adabkb_service.operations.data.replay import replay
@@ -24,13 +26,13 @@ from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage import events, studies
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.rows import StudyRow
+from adabkb_service.storage.rows import StudyRow, created_row
 from adabkb_service.storage.tables import cells, dictionary
 from adabkb_service.timeouts import UNLIMITED_SECONDS
 from tests.conftest import on_either
 from tests.integration.inference.rounds import rounds
 from tests.integration.operations.conftest import SYSTEMS, ManualClock, definition
-from tests.integration.operations.verbs import Ask, Failure, Value, correct, observe, suggest
+from tests.integration.operations.verbs import Ask, Failure, Value, correct, edit, observe, suggest
 from tests.integration.operations.verbs import store as store_now
 
 PROFILES = ["auto", "paper"]
@@ -54,12 +56,12 @@ def never_idle(database: Database, clock: ManualClock) -> Service:
     return Service(database, clock=clock, inference=InProcess(database, idle_seconds=UNLIMITED_SECONDS))
 
 
-def folded(models: ModelStore, study: StudyRow, upto: int) -> Model:
-    """The stored model, and the model after some more events."""
-    model = models.restored(study.id, study.incarnation)
-    assert model is not None
-    model.fold(models.log_after(study.id, model.seq, upto))
-    return model
+def folded(models: ModelStore, study: StudyRow, upto: int) -> CachedModel:
+    """The stored model, after some more events."""
+    cached = models.restored(study.id, study.incarnation)
+    assert cached is not None
+    cached.fold(models.log_after(study.id, cached.model.seq, upto))
+    return cached
 
 
 @on_either("profile", PROFILES, ["auto"])
@@ -75,7 +77,7 @@ def test_newer_rows_are_not_replaced_by_older_ones(database: Database, running: 
     assert before[0] == study.study_seq - 2
     one.save("s", older)
     assert stored(database) == before
-    older.fold(one.log_after("s", older.seq, study.study_seq))
+    older.fold(one.log_after("s", older.model.seq, study.study_seq))
     one.save("s", older)
     assert stored(database)[0] == study.study_seq
     two.save("s", newer)
@@ -95,11 +97,38 @@ def test_rows_stored_by_two_servers_in_turn_equal_those_of_one(
     servers = [ModelStore(database, 2**20) for _ in range(2)]
     models = [folded(server, study, 1) for server in servers]
     for number, head in enumerate(range(4, study.study_seq + 1, 3)):
-        server, model = servers[number % 2], models[number % 2]
-        model.fold(server.log_after("s", model.seq, head))
-        server.save("s", model)
+        server, cached = servers[number % 2], models[number % 2]
+        model = cached.model
+        cached.fold(server.log_after("s", model.seq, head))
+        server.save("s", cached)
         assert stored(database)[:3] == (head, model.cells, tuple(sorted(model.dictionary)))
     assert list(examine(database)) == []
+
+
+def test_each_save_stores_what_changed_since_the_last_one(database: Database, running: Service) -> None:
+    """Also after a correction, which changes old cells, and after an edit, with which the tree begins anew."""
+    create(running, definition())
+    rounds(running, "s", 6)
+    correct(running, "s", 3, {"value": 2.5})
+    rounds(running, "s", 2)
+    edit(running, {"name": "x", "kind": "float", "low": 0.0, "high": 2.0})
+    rounds(running, "s", 2)
+    with database.writing() as connection:  # as before the first suggestion
+        rows.clear(connection, "s")
+        rows.write_cells(connection, "s", NEW_TREE)
+    study, models = row(database), ModelStore(database, 2**20)
+    with database.reading() as connection:
+        log = events.page(connection, "s", 0)
+    with database.writing() as connection:
+        studies.save_model(connection, "s", study.incarnation, model_seq=0, checkpoint=None)
+    cached = CachedModel(start(study, created_row(log)))
+    for event in log:
+        cached.fold([event])
+        models.save("s", cached)
+        _, cells, dictionary, _ = stored(database)
+        assert list(cells.items()) == list(cached.model.cells.items())
+        assert dictionary == tuple(sorted(cached.model.dictionary))
+    assert cached.model.diverged == []
 
 
 def test_model_of_a_deleted_study_is_not_stored(database: Database, running: Service) -> None:
@@ -176,11 +205,12 @@ def test_size_of_a_model_counts_all_its_arrays(database: Database, running: Serv
     for value in range(30):
         observe(running, "s", Value(value % 7, parameters={"x": value / 15 - 1, "y": 1.0 + value}))
     study = row(database)
-    model = folded(ModelStore(database, 2**30), study, study.study_seq)
+    cached = folded(ModelStore(database, 2**30), study, study.study_seq)
+    model, decisions = cached.model, cached.decisions
     for ahead in (0, 6):
-        model.decide(ahead)
-        held = sum(array.nbytes for array in arrays_below([model.state, [each.state for each in model.decided]]))
-        assert 0.9 * held <= size_of(model) <= 2 * held + 40 * store.BYTES_PER_RESULT + 200 * len(model.cells) + 10_000
+        decisions.decide(model, ahead)
+        held = sum(array.nbytes for array in arrays_below([model.state, [each.state for each in decisions.made]]))
+        assert 0.9 * held <= size_of(cached) <= 2 * held + 40 * store.BYTES_PER_RESULT + 200 * len(model.cells) + 10_000
 
 
 def test_models_in_memory_stay_within_the_limit(database: Database, running: Service) -> None:

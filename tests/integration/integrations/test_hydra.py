@@ -31,6 +31,7 @@ def space(*overrides: str) -> Space:
     return space_of(OverridesParser.create().parse_overrides(list(overrides)))
 
 
+@pytest.mark.long
 def test_example_continues_a_study_and_writes_its_best_trial(server: str, client: Client, tmp_path: Path) -> None:
     axes: dict[str, Parameter] = {
         "svm.C": Float(1e-2, 1e3, log=True),

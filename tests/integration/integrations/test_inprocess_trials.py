@@ -143,14 +143,17 @@ class TrialPruned(Exception):
 
 @pytest.mark.parametrize(
     ("error", "options", "ends"),
-    [
-        (TrialPruned, {}, False),
-        (RuntimeError, {"catch": RuntimeError}, False),
-        (RuntimeError, {"max_failures": 9}, False),
-        (RuntimeError, {}, True),
-        (KeyError, {}, True),
-        (NameError, {}, True),
-    ],
+    some(
+        [
+            (TrialPruned, {}, False),
+            (RuntimeError, {"catch": RuntimeError}, False),
+            (RuntimeError, {"max_failures": 9}, False),
+            (RuntimeError, {}, True),
+            (KeyError, {}, True),
+            (NameError, {}, True),
+        ],
+        [(TrialPruned, {}, False), (RuntimeError, {"catch": RuntimeError}, False), (RuntimeError, {}, True)],
+    ),
 )
 @pytest.mark.parametrize("where", ["study", "processes", "search"])
 def test_after_a_stop_only_its_exceptions_are_no_failures(

@@ -10,8 +10,7 @@ from typing import get_type_hints
 import optuna
 import pytest
 
-from adabkb_client import Float
-from adabkb_client._settings import StudySettings
+from adabkb_client import Float, StudySettings
 from adabkb_integrations.inprocess import maximize, minimize
 from adabkb_integrations.inprocess.options import Options
 from adabkb_integrations.optuna import AdaBKBSampler

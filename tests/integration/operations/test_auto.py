@@ -12,7 +12,7 @@ import pytest
 
 from adabkb_service.contract.model import Learned
 from adabkb_service.engine.auto import learning
-from adabkb_service.inference.model import Model
+from adabkb_service.inference.decisions import Decisions
 from adabkb_service.operations.data.replay import replay
 from adabkb_service.operations.model import predict
 from adabkb_service.operations.service import Service
@@ -148,7 +148,7 @@ def test_each_hyperparameter_search_runs_once_and_after_the_suggestion(running: 
         if step == "call":
             steps.append("decide")
 
-    with watching({learning.with_learned_hyperparameters: note_search, Model.decide: note_decision}):
+    with watching({learning.with_learned_hyperparameters: note_search, Decisions.decide: note_decision}):
         for number in range(40):
             (trial,) = suggest(running, "s", Ask()).view.trials
             if number == learning.SMALL:

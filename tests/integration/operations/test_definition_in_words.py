@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from adabkb_service.contract.stop import Stop
-from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
+from adabkb_service.contract.settings import CHANGEABLE, SETTINGS
+from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies.manage import create, get
 from adabkb_service.operations.words.definition_in_words import belief, rules
-from adabkb_service.operations.words.settings_in_words import SETTINGS, changed
+from adabkb_service.operations.words.settings_in_words import changed
 
 DEFINITION: dict[str, Any] = {
     "id": "s",
@@ -50,8 +50,9 @@ def test_parameters_of_mixtures_and_plates_are_named_by_their_labels(running: Se
     assert told["Plates"] == "of 4 trials with the same Temperature; the offset of each plate is learned"
 
 
-def test_every_changeable_setting_has_a_label() -> None:
-    assert {*CHANGEABLE, *Stop.model_fields} == set(SETTINGS)
+def test_sentences_have_words_for_every_changeable_setting() -> None:
+    have_sentences = {"constraints", "outcome_constraints", "quantities"}
+    assert {name for name in CHANGEABLE if not SETTINGS[name].words} == have_sentences
 
 
 def test_changed_settings_have_labels_and_units(running: Service) -> None:

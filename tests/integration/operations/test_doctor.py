@@ -31,7 +31,7 @@ DAMAGE = {
     "UPDATE events SET trial = 1 WHERE kind = 'suggested' AND trial = 3": "adds trial 1 to a study with 2 trials",
     "UPDATE studies SET completed = 2": "the study's completed is 2, but should be 8",
     "UPDATE studies SET study_seq = study_seq - 1": "the study's study_seq is",
-    "UPDATE studies SET budget = 3": "the study's budget is 3, but should be 30",
+    "UPDATE studies SET budget = '3'": "the study's budget is 3, but should be 30",
     "UPDATE studies SET failures = 1": "the study's failures is 1, but should be 0",
     "UPDATE studies SET state = 'complete'": "the study's state is complete, but should be running",
     "UPDATE studies SET model_seq = 9999": "the model is at event 9999, beyond the log's end",

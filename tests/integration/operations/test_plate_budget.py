@@ -340,5 +340,5 @@ def test_a_log_that_begins_a_plate_beyond_the_budget_is_rejected(database: Datab
     lines = [json.loads(line) for line in json_lines(running, "s")]
     second = [line for line in lines if line.get("kind") == "suggested"][1]
     second["payload"]["plate"] = 2
-    with pytest.raises(Invalid, match=r"begins plate 2 in a budget of 1 plate$"):
+    with pytest.raises(Invalid, match=r"begins plate 2 in a budget of 1 plate; export the study again"):
         import_study(database, map(json.dumps, lines))

@@ -275,7 +275,7 @@ def test_curves_are_exported_and_imported(running: Service, elsewhere: Database)
     imported = Service(elsewhere, clock=running.clock)
     assert list(json_lines(imported, "s")) == lines
     altered = [line.replace('"type": "report", "trial": 1,', '"type": "report", "trial": 2,') for line in lines]
-    with pytest.raises(Invalid, match="reports differ from those of its log"):
+    with pytest.raises(Invalid, match=r"line \d+ .*the report of trial 2, attempt 1, step 1 differs from the log"):
         import_study(elsewhere, altered)
 
 

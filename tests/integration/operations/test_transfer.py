@@ -118,24 +118,42 @@ def test_damaged_export_is_rejected_completely(running: Service, elsewhere: Serv
     kinds = [json.loads(line)["type"] for line in lines]
     event = kinds.index("event") + 3
     for damaged, sentence in [
-        ([], "a complete study"),
-        (lines[:5], "a complete study"),
+        ([], "ends after line 0 without a complete study"),
+        (lines[:5], "ends after line 5 without a complete study"),
         (["{"], "line 1 is not a valid line of an export"),
         (["x,y"], "line 1 is not a valid line of an export"),
         (lines[1:], "line 1 is not a valid line of an export"),
         (changed(lines, 1, format=99), "format 1"),
         (changed(lines, 2, number="two"), "line 2 is not a valid line of an export"),
         (changed(lines, 2, type="parrot"), "line 2 is not a valid line of an export"),
-        ([line for i, line in enumerate(lines) if i != event], "follows event"),
+        ([line for i, line in enumerate(lines) if i != event], rf"line {event + 1} .*event 5 follows event 3"),
         (without(lines, "event"), "a complete study"),
-        ([*lines, lines[kinds.index("dictionary")]], "duplicated"),
-        (without(lines, "trial"), "trials differ from those of its log"),
-        (without(lines, "cell"), "the first cell is not the root"),
-        (changed(lines, event, payload={}), "adds observation None"),
+        ([*lines, lines[kinds.index("dictionary")]], rf"line {len(lines) + 1} .*duplicated"),
+        (without(lines, "trial"), "lacks the line of trial 1, which is in its log"),
+        ([*lines, lines[1]], rf"line {len(lines) + 1} .*trial 1 is not in the log, or occurs twice"),
+        (without(lines, "cell"), rf"line {kinds.index('model') + 1} .*the first cell is not the root"),
+        (changed(lines, event, payload={}), rf"line {event} .*adds observation None"),
     ]:
         with pytest.raises(Invalid, match=sentence):
             import_study(elsewhere.database, damaged)
     assert "studies" not in row_counts(elsewhere.database)
+
+
+def test_failed_import_leaves_nothing(running: Service, elsewhere: Service, clock: ManualClock) -> None:
+    """Even if the last of several transactions fails."""
+    busy_study(running, clock)
+    lines, written = list(json_lines(running, "s")), dict[str, int]()
+
+    def fail(*_: object) -> None:
+        written.update(row_counts(elsewhere.database))
+        raise KeyError("a fault")
+
+    with pytest.raises(KeyError, match="a fault"):
+        import_study(elsewhere.database, lines, fail)
+    assert written["containers"] == 1
+    assert written["trials"] > 0
+    assert row_counts(elsewhere.database) == {}
+    assert import_study(elsewhere.database, lines) == get(running, "s")
 
 
 FORGED: list[tuple[str, dict[str, Any], str]] = [
@@ -159,7 +177,7 @@ FORGED: list[tuple[str, dict[str, Any], str]] = [
     ("trial", {"worker": "another"}, "differs from the log"),
     ("observation", {"value": 123.0}, "differs from the log"),
     ("observation", {"value": "a lot"}, "value"),
-    ("study", {"lease_seconds": -1.0}, "limits or seed differ from the log"),
+    ("study", {"lease_seconds": 7.0}, "limits or seed differ from the log"),
     ("study", {"seed": 4711}, "limits or seed differ from the log"),
     ("cell", {"status": "withered"}, "status"),
     ("cell", {"key": "1"}, "first cell is not the root"),

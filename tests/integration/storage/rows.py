@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from adabkb_service.contract.study import CHANGEABLE
+from adabkb_service.contract.settings import IN_COLUMNS
 from adabkb_service.storage import trash
 from adabkb_service.storage.files import FileRow
 from adabkb_service.storage.people import PersonRow
@@ -21,7 +21,7 @@ TICK = timedelta(microseconds=1)
 INCARNATION = "0123456789abcdef" * 2
 """The default incarnation of studies, so that two rows of the same study are equal."""
 
-LIMITS: dict[str, Any] = dict.fromkeys(CHANGEABLE) | {"lease_seconds": 60.0, "max_attempts": 3, "tags": {}}
+LIMITS: dict[str, Any] = dict.fromkeys(IN_COLUMNS) | {"lease_seconds": 60.0, "max_attempts": 3, "tags": {}}
 """The limits of a new study."""
 
 

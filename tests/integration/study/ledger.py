@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
-from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
+from adabkb_service.contract.settings import IN_COLUMNS
+from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.storage import event_payloads as payloads
 from adabkb_service.storage.rows import EventKind, EventOf, EventRow, ObservationRow, TrialRow, TrialState
 
@@ -87,7 +88,7 @@ class Ledger:
         self.definition, self.seed = event.payload["definition"], event.payload["seed"]
         parsed = StudyDefinition.model_validate(self.definition)
         values = parsed.model_dump(mode="json")
-        self.limits = {name: values[name] for name in CHANGEABLE if name in self.definition}
+        self.limits = {name: values[name] for name in IN_COLUMNS if name in self.definition}
 
     def _updated(self, event: EventOf[EventKind, payloads.Updated]) -> None:
         self.limits.update(event.payload["changes"])

@@ -18,7 +18,7 @@ from adabkb_service.operations.studies.manage import create
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.usage import Usage
 from adabkb_service.study import curves
-from adabkb_service.study.batch import Batch, PendingRequest
+from adabkb_service.study.batch import Answered, Batch, PendingRequest, Refused
 from adabkb_service.study.cached_study import read_study
 from adabkb_service.study.contention import repeating
 from adabkb_service.study.draft import Draft
@@ -93,14 +93,12 @@ def test_each_request_of_a_batch_is_finished_with_its_outcome(batch: Batch) -> N
     refusal, bug = TrialNotFound("s", 99), ZeroDivisionError()
     of_errors = [Request("s", StudySummary, partial(fail, error)) for error in (refusal, bug)]
     requests = [PendingRequest(each, Future()) for each in (observing(1.0), *of_errors, suggesting(2))]
-    for each in requests:
-        batch.perform(each, checks_key_first=False)
-    assert [pending for pending, _ in batch.finished] == requests
-    assert batch.parked == []
-    (_, told), *failed, (_, asked) = batch.finished
-    assert told.view.observation.value == 1.0
-    assert [error for _, error in failed] == [refusal, bug]
-    assert [trial.origin for trial in asked.view.trials] == ["fallback"] * 2
+    told, *failed, asked = [batch.perform(each, checks_key_first=False) for each in requests]
+    assert isinstance(told, Answered)
+    assert isinstance(asked, Answered)
+    assert failed == [Refused(requests[1], refusal), Refused(requests[2], bug)]
+    assert told.outcome.view.observation.value == 1.0
+    assert [trial.origin for trial in asked.outcome.view.trials] == ["fallback"] * 2
     assert [event.kind for event in batch.draft.log] == ["observed", "suggested", "suggested"]
 
 
@@ -109,9 +107,13 @@ def test_quota_is_returned_unless_the_batch_is_committed(batch: Batch, *, commit
     """The third request would exceed it."""
     quota = Quota()
     requests = [replace(observing(value), spend=quota.spend) for value in (1.0, 2.0)]
-    for request in (*requests, replace(suggesting(2), spend=quota.spend)):
+    *answered, refused = [
         batch.perform(PendingRequest(request, Future()), checks_key_first=False)
-    assert [type(outcome) for _, outcome in batch.finished] == [Outcome, Outcome, QuotaExceeded]
+        for request in (*requests, replace(suggesting(2), spend=quota.spend))
+    ]
+    assert all(isinstance(each, Answered) for each in answered)
+    assert isinstance(refused, Refused)
+    assert isinstance(refused.error, QuotaExceeded)
     assert quota.left == 1
     if committed:
         batch.commit()

@@ -39,7 +39,7 @@ def draft(database: Database, running: Service, study: str, clock: ManualClock) 
     opened.close()
 
 
-OF_THE_SNAPSHOT = {"_connection", "_open", "has_read_more"}
+OF_THE_SNAPSHOT = {"_connection", "_open"}
 
 
 def contents(draft: Draft) -> dict[str, Any]:

@@ -66,6 +66,7 @@ def test_model_without_statistics_is_shown_as_an_empty_tree() -> None:
     """Just as one that has statistics, but no results."""
     empty, new = render.model_summary(study()), render.model_summary(study(model=model()))
     assert (empty.status, new.status) == ("empty", "ok")
+    assert (empty.rests_on, new.rests_on) == (None, model()["rests_on"])
     names = ("leaves", "depth", "dictionary", "effective_dimension")
     for shown in (empty, new):
         assert {name: getattr(shown, name) for name in names} == {name: model()[name] for name in names}

@@ -1,7 +1,7 @@
 """Ada-BKB with learned hyperparameters: the ``auto`` profile.
 
 The algorithm's loop is split into three methods, because workers evaluate the points. The model process calls them
-(``inference/model.py``), after the server has stored and acknowledged the result.
+(``inference/model.py``, ``inference/decisions.py``), after the server has stored and acknowledged the result.
 
 ``suggestions``: Condition the posterior on pending points as if they had been observed at their means. Find the
     position x* with the largest upper confidence bound f~ = mean + beta s in the whole box (``largest``), where beta
@@ -63,9 +63,6 @@ from adabkb_service.engine.auto.model.likelihood import MIN_RESULTS
 from adabkb_service.engine.auto.model.surrogate import Surrogate
 from adabkb_service.engine.auto.reports import gap
 from adabkb_service.engine.auto.reports import report as reports
-from adabkb_service.engine.auto.reports.baseline import keep_near
-from adabkb_service.engine.auto.reports.front import front, results_since_gain
-from adabkb_service.engine.auto.reports.left_out import judged, left_out, noise_at
 from adabkb_service.engine.auto.reports.within import recommend_within
 from adabkb_service.engine.auto.restore import changed_marks, edited, rebuild, restore, start
 from adabkb_service.engine.auto.search import quadratic
@@ -85,7 +82,7 @@ from adabkb_service.engine.auto.state.state import State, incumbent, with_spent
 from adabkb_service.engine.auto.state.turns import is_restarts
 from adabkb_service.engine.metrics import Measured
 from adabkb_service.engine.moves import Phase, Suggestion, Update
-from adabkb_service.engine.policy import Policy
+from adabkb_service.engine.policy import GeneralPolicy
 from adabkb_service.engine.record import holds
 from adabkb_service.engine.slices import Slice
 
@@ -94,139 +91,136 @@ __all__ = ["Config", "State", "auto"]
 Array = NDArray[np.float64]
 
 
-def suggestions(
-    state: State, pending: Array, failed: Array | None = None, replaced: Array | None = None
-) -> Iterator[Suggestion[State]]:
-    """Yield points to evaluate. Each counts as pending when the next one is chosen. The iterator ends when every point
-    of a finite space is evaluated or issued, unless noise is declared.
+class Auto(GeneralPolicy[Config, State]):
+    """The ``auto`` profile. It has no stopping rule of its own; ``study/lifecycle.py`` completes studies."""
 
-    Args:
-        state: the state of the study.
-        pending: (k, d) cube positions of points issued and not yet observed.
-        failed: (f, d) points that could not be evaluated.
-        replaced: (m, d) suggested points that a worker replaced by another point.
-    """
-    if state.problem.domain.has_catalogue:
-        yield from suggestions_within(state, state.problem.domain.whole, pending, failed, replaced)
-        return
-    out = issued(state, pending, failed, replaced)
-    search: SearchView | None = None
-    restart: tuple[Restart, SearchView] | None = None
-    while not exhausted(state, out.positions):
-        again = _to_repeat(state, out)
-        found = quadratic.proposal(state, out) if again is None else None
-        if again is not None:
-            suggestion = replace(_at(state, again), phase="repeat")
-        elif found is not None:
-            suggestion = _at(state, found)
-        elif not is_restarts(state.restarted_at, step_of(state, out)):
-            search = search or search_view(state, state.surrogate, state.warp, state.record.values, out)
-            suggestion = _decide(state, search.view, out)
-        else:
-            assert state.restarted_at is not None
-            restart = restart or _restart(state, state.restarted_at, out)
-            suggestion = _decide_restart(state, restart[0], restart[1].view, out)
-        yield suggestion
-        state, out = suggestion.state, out.with_pending(suggestion.point)
-        search = search and search.with_pending(state, out.pending)
-        restart = restart and (restart[0], restart[1].with_pending(state, out.pending))
+    start = staticmethod(start)
+    restore = staticmethod(restore)
+    rebuild = staticmethod(rebuild)
+    edited = staticmethod(edited)
+    learns_next = staticmethod(learns_next)
+    with_prepared_of = staticmethod(with_prepared_of)
+    with_spent = staticmethod(with_spent)
+    dictionary = staticmethod(reports.dictionary)
+    learned = staticmethod(reports.learned)
+    report = staticmethod(reports.report)
+    predict = staticmethod(reports.predict)
+    mean = staticmethod(reports.mean)
+    recommend = staticmethod(reports.recommend)
+    recommend_within = staticmethod(recommend_within)
+    cell_indices = staticmethod(reports.cell_indices)
 
+    def suggestions(
+        self, state: State, pending: Array, failed: Array | None = None, replaced: Array | None = None
+    ) -> Iterator[Suggestion[State]]:
+        """See ``Policy.suggestions``. The iterator ends when every point of a finite space is evaluated or issued,
+        unless noise is declared."""
+        if state.problem.domain.has_catalogue:
+            yield from self.suggestions_within(state, state.problem.domain.whole, pending, failed, replaced)
+            return
+        out = issued(state, pending, failed, replaced)
+        search: SearchView | None = None
+        restart: tuple[Restart, SearchView] | None = None
+        while not self.exhausted(state, out.positions):
+            again = _to_repeat(state, out)
+            found = quadratic.proposal(state, out) if again is None else None
+            if again is not None:
+                suggestion = replace(_at(state, again), phase="repeat")
+            elif found is not None:
+                suggestion = _at(state, found)
+            elif not is_restarts(state.restarted_at, step_of(state, out)):
+                search = search or search_view(state, state.surrogate, state.warp, state.record.values, out)
+                suggestion = _decide(state, search.view, out)
+            else:
+                assert state.restarted_at is not None
+                restart = restart or _restart(state, state.restarted_at, out)
+                suggestion = _decide_restart(state, restart[0], restart[1].view, out)
+            yield suggestion
+            state, out = suggestion.state, out.with_pending(suggestion.point)
+            search = search and search.with_pending(state, out.pending)
+            restart = restart and (restart[0], restart[1].with_pending(state, out.pending))
 
-def suggestions_within(
-    state: State, within: Slice, pending: Array, failed: Array | None = None, replaced: Array | None = None
-) -> Iterator[Suggestion[State]]:
-    """Yield points of a slice, as ``suggestions`` does. Except for repeats and the first rows of a catalogue, these are
-    the points with the largest bounds in the slice.
+    def suggestions_within(
+        self, state: State, within: Slice, pending: Array, failed: Array | None = None, replaced: Array | None = None
+    ) -> Iterator[Suggestion[State]]:
+        """See ``GeneralPolicy.suggestions_within``. Except for repeats and the first rows of a catalogue, these are the
+        points with the largest bounds in the slice.
 
-    The tree is not cut, since centroids of cells are not in the slice, and a stalled search does not restart.
-    """
-    out = issued(state, pending, failed, replaced)
-    search = search_view(state, state.surrogate, state.warp, state.record.values, out, within)
-    while not exhausted(state, out.positions, within):
-        again = _to_repeat(state, out, within)
-        if again is not None:
-            yield Suggestion(state, again, None, 0, {}, capped=False, phase="repeat")
-            out = out.with_pending(again)
+        The tree is not cut, since centroids of cells are not in the slice, and a stalled search does not restart.
+        """
+        out = issued(state, pending, failed, replaced)
+        search = search_view(state, state.surrogate, state.warp, state.record.values, out, within)
+        while not self.exhausted(state, out.positions, within):
+            again = _to_repeat(state, out, within)
+            if again is not None:
+                yield Suggestion(state, again, None, 0, {}, capped=False, phase="repeat")
+                out = out.with_pending(again)
+                search = search.with_pending(state, out.pending)
+                continue
+            step = step_of(state, out)
+            seen = for_step(search.view, state.problem.seed, step)
+            untried = untried_choices(state, out, within)
+            beta = width(state, out, untried, within)
+            is_guided = (step and trust_of(seen)) or favored_rows(seen, within.catalogues)
+            point = None if is_guided else _first_of_catalogue(state, within, out)
+            if point is None:
+                point = within.exact(largest(state, seen, beta, best_within(state, seen, within), out, within, untried))
+            phase = _phase(state, best_row(state, seen), point, beta)
+            yield Suggestion(state, point, None, 0, {}, capped=False, phase=phase, trust=trust_of(seen))
+            out = out.with_pending(point)
             search = search.with_pending(state, out.pending)
-            continue
-        step = step_of(state, out)
-        seen = for_step(search.view, state.problem.seed, step)
-        untried = untried_choices(state, out, within)
-        beta = width(state, out, untried, within)
-        is_guided = (step and trust_of(seen)) or favored_rows(seen, within.catalogues)
-        point = None if is_guided else _first_of_catalogue(state, within, out)
-        if point is None:
-            point = within.exact(largest(state, seen, beta, best_within(state, seen, within), out, within, untried))
-        phase = _phase(state, best_row(state, seen), point, beta)
-        yield Suggestion(state, point, None, 0, {}, capped=False, phase=phase, trust=trust_of(seen))
-        out = out.with_pending(point)
-        search = search.with_pending(state, out.pending)
 
+    def observe(
+        self,
+        state: State,
+        point: Array,
+        value: float,
+        error: float = 0.0,
+        metrics: Sequence[Measured] = (),
+        plate: int | None = None,
+    ) -> Update[State]:
+        """See ``Policy.observe``. After a ``FloatingPointError``, the result is already stored, so points are
+        quasi-random until it is corrected or excluded, or the space is edited."""
+        record = state.record.add(point, value, error, metrics, plate)
+        # A due checkpoint of the objective uses the metrics as of the result before this one.
+        ready = learning.prepare(state) if metrics else state
+        measured = tuple(
+            each if np.isnan(found.value) else learn(each, each.record.add(point, *found, plate=plate))
+            for each, found in zip(ready.metrics, metrics, strict=True)
+        )
+        after = learn(replace(ready, metrics=measured), record)
+        return Update(after, changed_marks(state.tree, after.tree))
 
-def observe(
-    state: State,
-    point: Array,
-    value: float,
-    error: float = 0.0,
-    metrics: Sequence[Measured] = (),
-    plate: int | None = None,
-) -> Update[State]:
-    """Return the state after one more result.
+    def prepare(self, state: State) -> State:
+        """Return the state with the checkpoints that the next result requires. If it has them already, compute and
+        cache the gap that follows from them, for reports."""
+        if learns_next(state):
+            return learning.prepare(state)
+        if state.prepared is not None:
+            gap.gap(replace(state, checkpoint=state.prepared.checkpoint))
+        return state
 
-    Args:
-        state: the state of the study.
-        point: (d,) cube position of the evaluated point; any point of the space.
-        value: the result; larger is better.
-        error: its standard error in the user's units; 0 if unknown.
-        metrics: the result's value of each metric of the study; NaN if it is not known yet.
-        plate: the number of the result's plate; None without a plate.
+    def exhausted(
+        self,
+        state: State,
+        issued: Array,
+        within: Slice | None = None,
+        failed: Array | None = None,  # noqa: ARG002
+    ) -> bool:
+        """Return whether no point of a finite space or slice is left to suggest: noise is not declared, and each point
+        is evaluated or among those ``issued``, (k, d)."""
+        within = within or state.problem.domain.whole
+        if not within.size:  # no feasible point, or all rows of a catalogue are withdrawn
+            return True
+        if state.declares_noise or state.record.size + len(issued) < within.size:
+            return False
+        known = np.concatenate([state.record.positions, issued])
+        return len(np.unique(known[within.offers(known)], axis=0)) >= within.size
 
-    Raises:
-        FloatingPointError: numbers of the model overflow. The result is already stored, so points are quasi-random
-            until it is corrected or excluded, or the space is edited.
-    """
-    record = state.record.add(point, value, error, metrics, plate)
-    # A due checkpoint of the objective uses the metrics as of the result before this one.
-    ready = learning.prepare(state) if metrics else state
-    measured = tuple(
-        each if np.isnan(found.value) else learn(each, each.record.add(point, *found, plate=plate))
-        for each, found in zip(ready.metrics, metrics, strict=True)
-    )
-    after = learn(replace(ready, metrics=measured), record)
-    return Update(after, changed_marks(state.tree, after.tree))
-
-
-def prepare(state: State) -> State:
-    """Return the state with the checkpoints that the next result requires. If it has them already, compute and cache
-    the gap that follows from them, for reports."""
-    if learns_next(state):
-        return learning.prepare(state)
-    if state.prepared is not None:
-        gap.gap(replace(state, checkpoint=state.prepared.checkpoint))
-    return state
-
-
-def exhausted(
-    state: State,
-    issued: Array,
-    within: Slice | None = None,
-    failed: Array | None = None,  # noqa: ARG001
-) -> bool:
-    """Return whether no point of a finite space or slice is left to suggest: noise is not declared, and each point is
-    evaluated or among those ``issued``, (k, d)."""
-    within = within or state.problem.domain.whole
-    if not within.size:  # no feasible point, or all rows of a catalogue are withdrawn
-        return True
-    if state.declares_noise or state.record.size + len(issued) < within.size:
-        return False
-    known = np.concatenate([state.record.positions, issued])
-    return len(np.unique(known[within.offers(known)], axis=0)) >= within.size
-
-
-def cell_box(state: State, key: str) -> CellBox:
-    """Return a cell's corners and centroid."""
-    box = box_of(state.problem.domain, key)
-    return CellBox(*box.ends(), box.centroid())
+    def cell_box(self, state: State, key: str) -> CellBox:
+        """Return a cell's corners and centroid."""
+        box = box_of(state.problem.domain, key)
+        return CellBox(*box.ends(), box.centroid())
 
 
 def _decide(state: State, view: View, out: Issued) -> Suggestion[State]:
@@ -358,41 +352,6 @@ def _suggestion(state: State, found: Refined) -> Suggestion[State]:
         tree, infeasible = without_infeasible(state.problem.domain, tree, leaves)
         cells.update(dict.fromkeys(infeasible, "pruned"))
     return Suggestion(replace(state, tree=tree), found.point, key, key.count("."), cells, found.capped)
-
-
-class Auto(Policy[Config, State]):
-    """The ``auto`` profile. It has no stopping rule of its own; ``study/lifecycle.py`` completes studies."""
-
-    start = staticmethod(start)
-    restore = staticmethod(restore)
-    suggestions = staticmethod(suggestions)
-    suggestions_within = staticmethod(suggestions_within)
-    observe = staticmethod(observe)
-    learns_next = staticmethod(learns_next)
-    with_spent = staticmethod(with_spent)
-    prepare = staticmethod(prepare)
-    with_prepared_of = staticmethod(with_prepared_of)
-    rebuild = staticmethod(rebuild)
-    edited = staticmethod(edited)
-    dictionary = staticmethod(reports.dictionary)
-    learned = staticmethod(reports.learned)
-    exhausted = staticmethod(exhausted)
-    report = staticmethod(reports.report)
-    predict = staticmethod(reports.predict)
-    mean = staticmethod(reports.mean)
-    finish_probability = staticmethod(reports.finish_probability)
-    left_out = staticmethod(left_out)
-    judged = staticmethod(judged)
-    noise_at = staticmethod(noise_at)
-    fewest_results = staticmethod(reports.fewest)
-    recommend = staticmethod(reports.recommend)
-    recommend_within = staticmethod(recommend_within)
-    keep_near = staticmethod(keep_near)
-    front = staticmethod(front)
-    results_since_gain = staticmethod(results_since_gain)
-    of_metric = staticmethod(reports.of_metric)
-    cell_box = staticmethod(cell_box)
-    cell_indices = staticmethod(reports.cell_indices)
 
 
 auto = Auto()

@@ -44,28 +44,75 @@ MAX_EXPANSIONS = 100
 """The maximum number of cells that one suggestion expands."""
 
 
-def suggestions(
-    state: State,
-    pending: Array,
-    failed: Array | None = None,
-    replaced: Array | None = None,  # noqa: ARG001
-) -> Iterator[Suggestion[State]]:
-    """An endless iterator of points to evaluate. Each counts as pending when the next one is chosen.
+class AdaBKB(Policy[Config, State]):
+    """Ada-BKB with given constants, and its variants. Points may be suggested repeatedly."""
 
-    Args:
-        state: the state of the study.
-        pending: (k, d) cube positions of points issued without a result yet.
-        failed: (f, d) cube positions of points that could not be evaluated. They stay pending.
-    """
-    pending = pending if failed is None else np.concatenate([pending, failed])
-    state, pending_points = add_points(state, pending)
-    fantasized = _with_pending_observed(state.gp, state.points, pending_points)
-    while True:
-        suggestion, fantasized = _refine(state, fantasized, pending_points)
-        yield suggestion
-        state, (point,) = add_points(suggestion.state, suggestion.point[None])
-        fantasized = _with_pending_observed(fantasized, state.points, [point])
-        pending_points = [*pending_points, point]
+    start = staticmethod(start)
+    restore = staticmethod(restore)
+    rebuild = staticmethod(rebuild)
+    dictionary = staticmethod(dictionary)
+    learned = staticmethod(learned)
+    report = staticmethod(report)
+    predict = staticmethod(predict)
+    recommend = staticmethod(recommend)
+    cell_box = staticmethod(cell_box)
+
+    def suggestions(
+        self,
+        state: State,
+        pending: Array,
+        failed: Array | None = None,
+        replaced: Array | None = None,  # noqa: ARG002
+    ) -> Iterator[Suggestion[State]]:
+        """See ``Policy.suggestions``. The iterator is endless, and failed points stay pending."""
+        pending = pending if failed is None else np.concatenate([pending, failed])
+        state, pending_points = add_points(state, pending)
+        fantasized = _with_pending_observed(state.gp, state.points, pending_points)
+        while True:
+            suggestion, fantasized = _refine(state, fantasized, pending_points)
+            yield suggestion
+            state, (point,) = add_points(suggestion.state, suggestion.point[None])
+            fantasized = _with_pending_observed(fantasized, state.points, [point])
+            pending_points = [*pending_points, point]
+
+    def observe(
+        self,
+        state: State,
+        point: Array,
+        value: float,
+        error: float = 0.0,  # noqa: ARG002
+        metrics: Sequence[object] = (),  # noqa: ARG002
+        plate: int | None = None,  # noqa: ARG002
+    ) -> Update[State]:
+        """Fold a result: update the posterior, the dictionary, beta and l*, and prune. The standard error of the result
+        is ignored.
+
+        Raises:
+            FloatingPointError: the model would exceed floating point with this result.
+        """
+        state, (where,) = add_points(state, point[None])
+        state = absorb(state, where, value)
+        if not (np.isfinite(state.summary.mean).all() and np.isfinite(state.summary.beta)):
+            raise FloatingPointError("results too large for floating point: rescale them, or use standardized outputs")
+        state, pruned = prune(state)
+        return Update(state, dict.fromkeys(pruned, "pruned"))
+
+    def stopped(self, state: State) -> bool:
+        """The paper's early stop (line 12): no leaf is left, or only one at h_max."""
+        tree = state.tree
+        if not len(state.points.values):
+            return False
+        return tree.count == 0 or (tree.count == 1 and int(tree.depth[tree.leaves[0]]) >= state.problem.max_depth)
+
+    def cell_indices(self, state: State, keys: Sequence[str]) -> Array:
+        """I_t of cells, (k,), in the user's units. NaN for cells that are not leaves, and if the index is the expected
+        improvement."""
+        tree, summary = state.tree, state.summary
+        if tree.listed or state.problem.config.index != "ucb":
+            return np.full(len(keys), np.nan)
+        values = summary.offset + summary.scale * _index(state, summary.deviation)
+        found = dict(zip(tree.keys[tree.leaves].tolist(), values.tolist(), strict=True))
+        return np.array([found.get(key, np.nan) for key in keys])
 
 
 def _refine(state: State, fantasized: SketchedGP, pending_points: list[int]) -> tuple[Suggestion[State], SketchedGP]:
@@ -93,41 +140,6 @@ def _refine(state: State, fantasized: SketchedGP, pending_points: list[int]) -> 
         state, pruned = prune(state)
         cells.update(dict.fromkeys(pruned, "pruned"))
     return _suggestion(state, _choose(state, fantasized, pending_points)[0], cells, capped=True), fantasized
-
-
-def observe(
-    state: State,
-    point: Array,
-    value: float,
-    error: float = 0.0,  # noqa: ARG001
-    metrics: Sequence[object] = (),  # noqa: ARG001
-    plate: int | None = None,  # noqa: ARG001
-) -> Update[State]:
-    """Fold a result: update the posterior, the dictionary, beta and l*, and prune.
-
-    Args:
-        state: the state of the study.
-        point: (d,) cube position of the evaluated point, which need not have been suggested.
-        value: the result; larger is better.
-        error: its standard error, which this profile ignores.
-
-    Raises:
-        FloatingPointError: the model would exceed floating point with this result.
-    """
-    state, (where,) = add_points(state, point[None])
-    state = absorb(state, where, value)
-    if not (np.isfinite(state.summary.mean).all() and np.isfinite(state.summary.beta)):
-        raise FloatingPointError("results too large for floating point: rescale them, or use standardized outputs")
-    state, pruned = prune(state)
-    return Update(state, dict.fromkeys(pruned, "pruned"))
-
-
-def stopped(state: State) -> bool:
-    """The paper's early stop (line 12): no leaf is left, or only one at h_max."""
-    tree = state.tree
-    if not len(state.points.values):
-        return False
-    return tree.count == 0 or (tree.count == 1 and int(tree.depth[tree.leaves[0]]) >= state.problem.max_depth)
 
 
 def _with_pending_observed(gp: SketchedGP, points: Points, pending_points: list[int]) -> SketchedGP:
@@ -169,17 +181,6 @@ def _index(state: State, deviation: Array) -> Array:
     return index.expected_improvements(state.tree, summary.mean, np.sqrt(config.ridge) * deviation, best)
 
 
-def cell_indices(state: State, keys: Sequence[str]) -> Array:
-    """I_t of cells, (k,), in the user's units. NaN for cells that are not leaves, and if the index is the expected
-    improvement."""
-    tree, summary = state.tree, state.summary
-    if tree.listed or state.problem.config.index != "ucb":
-        return np.full(len(keys), np.nan)
-    values = summary.offset + summary.scale * _index(state, summary.deviation)
-    found = dict(zip(tree.keys[tree.leaves].tolist(), values.tolist(), strict=True))
-    return np.array([found.get(key, np.nan) for key in keys])
-
-
 def _expands(state: State, fantasized: SketchedGP, leaf: int, repeat: bool) -> bool:
     """Line 5: whether to expand a leaf, since beta s <= V_h and h < h_max. If ``repeat``, its point is pending; it is
     then expanded for any s."""
@@ -209,24 +210,6 @@ def _suggestion(state: State, leaf: int | None, cells: Cells, *, capped: bool) -
         cells,
         capped,
     )
-
-
-class AdaBKB(Policy[Config, State]):
-    """Ada-BKB with given constants, and its variants. Points may be suggested repeatedly."""
-
-    start = staticmethod(start)
-    restore = staticmethod(restore)
-    suggestions = staticmethod(suggestions)
-    observe = staticmethod(observe)
-    rebuild = staticmethod(rebuild)
-    dictionary = staticmethod(dictionary)
-    learned = staticmethod(learned)
-    report = staticmethod(report)
-    predict = staticmethod(predict)
-    recommend = staticmethod(recommend)
-    cell_box = staticmethod(cell_box)
-    cell_indices = staticmethod(cell_indices)
-    stopped = staticmethod(stopped)
 
 
 ada_bkb = AdaBKB()

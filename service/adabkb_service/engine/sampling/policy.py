@@ -21,7 +21,7 @@ from adabkb_service.engine.answers import CellBox, Prediction, Recommendation, R
 from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.engine.metrics import FEASIBLE, Measured
 from adabkb_service.engine.moves import Suggestion, Update
-from adabkb_service.engine.policy import Policy
+from adabkb_service.engine.policy import GeneralPolicy
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.sampling.config import Config
@@ -56,7 +56,7 @@ class State:
         return float(np.mean(values / size)) * size, float(np.std(values / size)) * size
 
 
-class Sampling(Policy[Config, State]):
+class Sampling(GeneralPolicy[Config, State]):
     """Random or quasi-random points."""
 
     def start(self, space: Space, config: Config, seed: int) -> State:
@@ -85,7 +85,7 @@ class Sampling(Policy[Config, State]):
     def suggestions_within(
         self, state: State, within: Slice, pending: Array, failed: Array | None = None, replaced: Array | None = None
     ) -> Iterator[Suggestion[State]]:
-        """See ``Policy.suggestions_within``."""
+        """See ``GeneralPolicy.suggestions_within``."""
         out = np.concatenate([each for each in (pending, failed, replaced) if each is not None])
         while not self.exhausted(state, out, within):
             point = _next(state, within, out)
@@ -109,7 +109,7 @@ class Sampling(Policy[Config, State]):
         return Update(replace(state, record=record), {})
 
     def edited(self, state: State, space: Space, config: Config, record: Record) -> Update[State]:
-        """See ``Policy.edited``."""
+        """See ``GeneralPolicy.edited``."""
         return Update(replace(state, space=space, config=config, record=record), dict(NEW_TREE))
 
     def dictionary(self, state: State) -> tuple[int, ...]:  # noqa: ARG002

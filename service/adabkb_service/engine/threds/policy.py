@@ -57,162 +57,144 @@ STEP_BACK = 0.4
 interval times 2^-depth."""
 
 
-def start(space: Space, config: Config, seed: int) -> State:
-    """The initial state: the root is being tested, and nothing is observed."""
-    problem = constants.Problem(space, config.model, seed)
-    nothing, test = results.empty(space.dimension), new_test(problem, config, ROOT)
-    cells = {ROOT: "leaf"}
-    return State(problem, config, nothing, config.lowest, config.highest, (ROOT,), (), 0, test, cells, cells)
+class GPThreDS(Policy[Config, State]):
+    """GP-ThreDS. Points may be suggested repeatedly."""
 
+    def start(self, space: Space, config: Config, seed: int) -> State:
+        """The initial state: the root is being tested, and nothing is observed."""
+        problem = constants.Problem(space, config.model, seed)
+        nothing, test = results.empty(space.dimension), new_test(problem, config, ROOT)
+        cells = {ROOT: "leaf"}
+        return State(problem, config, nothing, config.lowest, config.highest, (ROOT,), (), 0, test, cells, cells)
 
-def restore(
-    space: Space,
-    config: Config,
-    seed: int,
-    record: Record,
-    cells: Mapping[str, str],
-    dictionary: Sequence[int],  # noqa: ARG001
-    learned: Mapping[str, object] | None = None,  # noqa: ARG001
-) -> State:
-    """The state of a study, computed by observing its results one after the other. See ``Policy.restore``."""
-    return _replayed(start(space, config, seed), record, cells)
+    def restore(
+        self,
+        space: Space,
+        config: Config,
+        seed: int,
+        record: Record,
+        cells: Mapping[str, str],
+        dictionary: Sequence[int],  # noqa: ARG002
+        learned: Mapping[str, object] | None = None,  # noqa: ARG002
+    ) -> State:
+        """The state of a study, computed by observing its results one after the other. See ``Policy.restore``."""
+        return self._replayed(self.start(space, config, seed), record, cells)
 
+    def rebuild(self, state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:
+        """The state after a correction, with another record of results. See ``Policy.rebuild``."""
+        blank = self.start(state.problem.space, state.config, state.problem.seed)
+        return _reported_at_the_end(self._replayed(blank, record, cells))
 
-def rebuild(state: State, record: Record, cells: Mapping[str, str]) -> Update[State]:
-    """The state after a correction, with another record of results. See ``Policy.rebuild``."""
-    return _reported_at_the_end(_replayed(start(state.problem.space, state.config, state.problem.seed), record, cells))
+    def suggestions(
+        self,
+        state: State,
+        pending: Array,
+        failed: Array | None = None,
+        replaced: Array | None = None,  # noqa: ARG002
+    ) -> Iterator[Suggestion[State]]:
+        """See ``Policy.suggestions``. The iterator is endless: when the tree has reached its last level, the best
+        evaluated point is repeated. Failed points are treated like pending ones."""
+        cells = _changes(state)
+        state = replace(state, reported={**state.reported, **cells})
+        key = None if state.test is None else state.test.key
+        for point in self._points(state, pending, failed):
+            yield Suggestion(state, point, key, depth_of(key or ROOT), cells, capped=False)
+            cells = {}
 
+    def observe(
+        self,
+        state: State,
+        point: Array,
+        value: float,
+        error: float = 0.0,
+        metrics: object = (),  # noqa: ARG002
+        plate: int | None = None,  # noqa: ARG002
+    ) -> Update[State]:
+        """Fold a result. It may end the test, and with it the epoch. Its standard error is not used.
 
-def suggestions(
-    state: State,
-    pending: Array,
-    failed: Array | None = None,
-    replaced: Array | None = None,  # noqa: ARG001
-) -> Iterator[Suggestion[State]]:
-    """Yield points to evaluate, without end. Each is pending when the next one is chosen. When the tree has reached its
-    last level, the best evaluated point is repeated.
+        Raises:
+            FloatingPointError: the magnitude of the value exceeds ``LARGEST``.
+        """
+        if abs(value) > LARGEST:
+            raise FloatingPointError("results too large for floating point: rescale them")
+        state = replace(state, record=state.record.add(point, value, error))
+        test = state.test
+        if test is None:
+            return Update(state, {})
+        low, high = box(test.key, len(point))
+        if not ((low <= point) & (point <= high)).all():
+            return Update(state, {})
+        study, (where,) = add_points(test.study, point[None])
+        study = absorb(study, where, value)
+        test = replace(test, study=study, undecided=test.undecided + 1)
+        return _reported_at_the_end(_decided(state, test))
 
-    Args:
-        state: the state of the study.
-        pending: (k, d) cube positions of points that were issued and have no result yet.
-        failed: (f, d) cube positions of points that could not be evaluated. The model treats them like pending points.
-    """
-    cells = _changes(state)
-    state = replace(state, reported={**state.reported, **cells})
-    key = None if state.test is None else state.test.key
-    for point in _points(state, pending, failed):
-        yield Suggestion(state, point, key, depth_of(key or ROOT), cells, capped=False)
-        cells = {}
+    def dictionary(self, state: State) -> tuple[int, ...]:  # noqa: ARG002
+        """No ordinals: the posterior is exact."""
+        return ()
 
+    def stopped(self, state: State) -> bool:
+        """Whether the tree has reached its last level."""
+        return state.test is None
 
-def _points(state: State, pending: Array, failed: Array | None) -> Iterator[Array]:
-    if state.test is None:
-        best = recommend(state)
-        assert best is not None, "only a result can end the last test"
-        return itertools.repeat(best.point)
-    return (suggestion.point for suggestion in ada_bkb.suggestions(state.test.study, pending, failed))
+    def exhausted(
+        self,
+        state: State,
+        issued: Array,  # noqa: ARG002
+        within: Slice | None = None,  # noqa: ARG002
+        failed: Array | None = None,
+    ) -> bool:
+        """Return whether all points that remain in the test are among the failed ones. The test can then never end."""
+        if state.test is None or failed is None or not len(failed):
+            return False
+        study = state.test.study
+        left = study.points.positions.array[study.tree.point[study.tree.leaves]]
+        return {point.tobytes() for point in left} <= {point.tobytes() for point in failed}
 
+    def report(self, state: State) -> Report:
+        """Statistics of the model of the current test. There is no gap."""
+        study = None if state.test is None else state.test.study
+        return Report(
+            gap=None,
+            best_lcb=None,
+            beta=0.0 if study is None else study.summary.beta,
+            leaves=len(state.cells),
+            depth=depth_of(state.cells[0]),
+            dictionary=0,
+            basis=0 if study is None else len(study.gp.sketch.basis),
+            effective_dimension=0.0 if study is None else study.summary.effective_dimension,
+            points=state.record.points,
+            observations=state.record.size,
+            offset=0.0,
+            scale=1.0,
+            clipped=0 if study is None else study.clipped,
+        )
 
-def observe(
-    state: State,
-    point: Array,
-    value: float,
-    error: float = 0.0,
-    metrics: object = (),  # noqa: ARG001
-    plate: int | None = None,  # noqa: ARG001
-) -> Update[State]:
-    """Fold a result. It may end the test, and with it the epoch.
+    def predict(self, state: State, points: Array) -> Prediction:
+        """The posterior at cube positions (k, d), given all results, not only those of the current test."""
+        return reports.predict(_of_all_results(state), points)
 
-    Args:
-        state: the state of the study.
-        point: (d,) cube position of the evaluated point, which need not have been suggested.
-        value: the result; larger is better.
-        error: its standard error, which is not used.
+    def recommend(self, state: State, feasible: float = FEASIBLE) -> Recommendation | None:  # noqa: ARG002
+        """The evaluated point with the best posterior mean, given all results; None before the first result."""
+        return reports.recommend(_of_all_results(state))
 
-    Raises:
-        FloatingPointError: the magnitude of the value exceeds ``LARGEST``.
-    """
-    if abs(value) > LARGEST:
-        raise FloatingPointError("results too large for floating point: rescale them")
-    state = replace(state, record=state.record.add(point, value, error))
-    test = state.test
-    if test is None:
-        return Update(state, {})
-    low, high = box(test.key, len(point))
-    if not ((low <= point) & (point <= high)).all():
-        return Update(state, {})
-    study, (where,) = add_points(test.study, point[None])
-    study = absorb(study, where, value)
-    test = replace(test, study=study, undecided=test.undecided + 1)
-    return _reported_at_the_end(_decided(state, test))
+    def cell_box(self, state: State, key: str) -> CellBox:
+        """The corners and the centroid of the cell with this key."""
+        low, high = box(key, state.problem.space.dimension)
+        return CellBox(low, high, state.problem.space.snap((low + high)[None] / 2)[0])
 
+    def _points(self, state: State, pending: Array, failed: Array | None) -> Iterator[Array]:
+        if state.test is None:
+            best = self.recommend(state)
+            assert best is not None, "only a result can end the last test"
+            return itertools.repeat(best.point)
+        return (suggestion.point for suggestion in ada_bkb.suggestions(state.test.study, pending, failed))
 
-def dictionary(state: State) -> tuple[int, ...]:  # noqa: ARG001
-    """No ordinals: the posterior is exact."""
-    return ()
-
-
-def stopped(state: State) -> bool:
-    """Whether the tree has reached its last level."""
-    return state.test is None
-
-
-def exhausted(
-    state: State,
-    issued: Array,  # noqa: ARG001
-    within: Slice | None = None,  # noqa: ARG001
-    failed: Array | None = None,
-) -> bool:
-    """Return whether all points that remain in the test are among the failed ones, (f, d) cube positions. The test can
-    then never end."""
-    if state.test is None or failed is None or not len(failed):
-        return False
-    study = state.test.study
-    left = study.points.positions.array[study.tree.point[study.tree.leaves]]
-    return {point.tobytes() for point in left} <= {point.tobytes() for point in failed}
-
-
-def report(state: State) -> Report:
-    """Statistics of the model of the current test. There is no gap."""
-    study = None if state.test is None else state.test.study
-    return Report(
-        gap=None,
-        best_lcb=None,
-        beta=0.0 if study is None else study.summary.beta,
-        leaves=len(state.cells),
-        depth=depth_of(state.cells[0]),
-        dictionary=0,
-        basis=0 if study is None else len(study.gp.sketch.basis),
-        effective_dimension=0.0 if study is None else study.summary.effective_dimension,
-        points=state.record.points,
-        observations=state.record.size,
-        offset=0.0,
-        scale=1.0,
-        clipped=0 if study is None else study.clipped,
-    )
-
-
-def predict(state: State, points: Array) -> Prediction:
-    """The posterior at cube positions (k, d), given all results, not only those of the current test."""
-    return reports.predict(_of_all_results(state), points)
-
-
-def recommend(state: State, feasible: float = FEASIBLE) -> Recommendation | None:  # noqa: ARG001
-    """The evaluated point with the best posterior mean, given all results; None before the first result."""
-    return reports.recommend(_of_all_results(state))
-
-
-def cell_box(state: State, key: str) -> CellBox:
-    """The corners and the centroid of the cell with this key."""
-    low, high = box(key, state.problem.space.dimension)
-    return CellBox(low, high, state.problem.space.snap((low + high)[None] / 2)[0])
-
-
-def _replayed(state: State, record: Record, cells: Mapping[str, str]) -> State:
-    """The state after these results, given the cells that have been reported."""
-    for position, value, error in zip(record.positions, record.values, record.errors, strict=True):
-        state = observe(state, position, float(value), float(error)).state
-    return replace(state, reported=cells)
+    def _replayed(self, state: State, record: Record, cells: Mapping[str, str]) -> State:
+        """The state after these results, given the cells that have been reported."""
+        for position, value, error in zip(record.positions, record.values, record.errors, strict=True):
+            state = self.observe(state, position, float(value), float(error)).state
+        return replace(state, reported=cells)
 
 
 def _reported_at_the_end(state: State) -> Update[State]:
@@ -275,23 +257,6 @@ def _next_epoch(state: State) -> State:
 
 def _of_all_results(state: State) -> ada_bkb_module.State:
     return restored(state.problem, state.record, {}, None)
-
-
-class GPThreDS(Policy[Config, State]):
-    """GP-ThreDS. Points may be suggested repeatedly."""
-
-    start = staticmethod(start)
-    restore = staticmethod(restore)
-    suggestions = staticmethod(suggestions)
-    observe = staticmethod(observe)
-    rebuild = staticmethod(rebuild)
-    dictionary = staticmethod(dictionary)
-    exhausted = staticmethod(exhausted)
-    report = staticmethod(report)
-    predict = staticmethod(predict)
-    recommend = staticmethod(recommend)
-    cell_box = staticmethod(cell_box)
-    stopped = staticmethod(stopped)
 
 
 gp_threds = GPThreDS()

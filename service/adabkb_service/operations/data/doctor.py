@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, get_args
 
 from sqlalchemy import Connection, text
 
+from adabkb_service.contract.settings import IN_COLUMNS
 from adabkb_service.contract.stored import definition_of
-from adabkb_service.contract.study import CHANGEABLE
 from adabkb_service.engine.cells import NEW_TREE, ROOT
 from adabkb_service.engine.space import Space
 from adabkb_service.errors import Invalid, shown
 from adabkb_service.storage import events, observations, reports, studies, trials
 from adabkb_service.storage import model as rows
 from adabkb_service.storage.database import Database
-from adabkb_service.storage.rows import ENGINE_REVISION, ObservationRow, Row, StudyRow, TrialRow, TrialState, as_values
+from adabkb_service.storage.rows import (
+    ENGINE_REVISION,
+    EventRow,
+    ObservationRow,
+    Row,
+    StudyRow,
+    TrialRow,
+    TrialState,
+    as_values,
+)
 from adabkb_service.study import lifecycle
 from adabkb_service.study.point_checks import feasible_point
 from adabkb_service.study.replay_state import ReplayState, replayed
@@ -99,20 +109,20 @@ def examine_study(connection: Connection, study: StudyRow) -> Iterator[Finding]:
     trial_rows = trials.page(connection, study.id, state=None, after=0, limit=NO_LIMIT)
     results = observations.page(connection, study.id, 0, NO_LIMIT)
     curves = reports.page(connection, study.id, reports.FIRST, NO_LIMIT)
+    misplaced = point_check(logged)
     for what in [
-        *logged.contradictions,
+        *(each.sentence for each in logged.contradictions),
         *_row(study, logged),
-        *_trials(study, logged, trial_rows),
+        *_differences("trial", logged.trials, {row.number: row for row in trial_rows}),
+        *chain.from_iterable(lease_problems(study, row) for row in trial_rows),
         *_differences("observation", logged.observations, {row.seq: row for row in results}),
         *_differences("report", logged.reports, {(row.trial, row.attempt, row.step): row for row in curves}),
-        *_points(logged),
+        *chain.from_iterable(map(misplaced, logged.trials.values())),
+        *chain.from_iterable(map(misplaced, logged.observations.values())),
     ]:
         yield Finding(study.id, what, RESTORE)
-    edits = [event.seq for event in log if event.kind == "edited" and event.seq <= study.model_seq]
-    tree_since = max(edits, default=0)  # an edit of the space begins a new tree
-    decided = {event.trial for event in log if event.kind == "suggested" and tree_since < event.seq <= study.model_seq}
-    points = len(results) + sum(row.estimate is not None for row in trial_rows)
-    for what in _model(connection, study, [row for row in trial_rows if row.number in decided], points):
+    cells, dictionary = rows.read_cells(connection, study.id), rows.read_dictionary(connection, study.id)
+    for what in model_problems(study, log, trial_rows, count_points(trial_rows, results), cells, dictionary):
         yield Finding(study.id, what, REPLAY)
 
 
@@ -131,7 +141,7 @@ FOLLOWS_FROM_LOG = (
         "plate",
         "log_bytes",
     ),
-    *CHANGEABLE,
+    *IN_COLUMNS,
 )
 """Columns of a study that follow from its log."""
 
@@ -147,13 +157,12 @@ def _row(study: StudyRow, logged: ReplayState) -> Iterator[str]:
         yield f"the study's state is {study.state}, but should be {state}"
 
 
-def _trials(study: StudyRow, logged: ReplayState, trial_rows: list[TrialRow]) -> Iterator[str]:
-    yield from _differences("trial", logged.trials, {row.number: row for row in trial_rows})
-    for trial in trial_rows:
-        if trial.state == "active" and trial.leased_until is None:
-            yield f"trial {trial.number} is active without a lease"
-        if not 0 <= trial.expirations <= max(trial.attempt, study.max_attempts):
-            yield f"trial {trial.number} has {trial.attempt} attempts, of which {trial.expirations} expired"
+def lease_problems(study: StudyRow, trial: TrialRow) -> Iterator[str]:
+    """Yield the errors in the leases of a trial, which do not all follow from the log."""
+    if trial.state == "active" and trial.leased_until is None:
+        yield f"trial {trial.number} is active without a lease"
+    if not 0 <= trial.expirations <= max(trial.attempt, study.max_attempts):
+        yield f"trial {trial.number} has {trial.attempt} attempts, of which {trial.expirations} expired"
 
 
 def _differences(name: str, logged: Mapping[Any, Row], found: Mapping[Any, Row]) -> Iterator[str]:
@@ -170,21 +179,22 @@ def _differences(name: str, logged: Mapping[Any, Row], found: Mapping[Any, Row])
                     yield f"{name} {number} has the {field} {now[field]!r}, but {was[field]!r} in the log"
 
 
-def _points(logged: ReplayState) -> Iterator[str]:
-    """Yield a sentence for each point that was not in the space when it was added, or does not have the stored form.
-    A result at the point of its trial is not reported, since the trial may be older than the last edit of the
-    space."""
+def point_check(logged: ReplayState) -> Callable[[TrialRow | ObservationRow], Iterator[str]]:
+    """Return a function that yields a sentence if the point of a row was not in the space when the row was added, or
+    does not have the stored form. It accepts a result at the point of its trial, since the trial may be older than the
+    last edit of the space."""
     spaces: dict[int, Space] = {}
-    for name, found in (("trial", logged.trials), ("observation", logged.observations)):
-        for number, row in found.items():
-            definition = logged.first_definitions[name, number]
-            if id(definition) not in spaces:
-                spaces[id(definition)] = definition_of(definition).space()
-            if not (
-                _is_sound(row.parameters, spaces[id(definition)], is_measured=_is_measured(row))
-                or _is_as_issued(logged, row)
-            ):
-                yield f"{name} {number} is at {row.parameters}, which is not in the space"
+
+    def problems(row: TrialRow | ObservationRow) -> Iterator[str]:
+        name, number = ("trial", row.number) if isinstance(row, TrialRow) else ("observation", row.seq)
+        definition = logged.first_definitions[name, number]
+        if id(definition) not in spaces:
+            spaces[id(definition)] = definition_of(definition).space()
+        is_sound = _is_sound(row.parameters, spaces[id(definition)], is_measured=_is_measured(row))
+        if not is_sound and not _is_as_issued(logged, row):
+            yield f"{name} {number} is at {row.parameters}, which is not in the space"
+
+    return problems
 
 
 def _is_measured(row: TrialRow | ObservationRow) -> bool:
@@ -236,26 +246,50 @@ def _are_parts(names: list[str]) -> bool:
     return (axis.isdecimal() or not axis) and sorted(names) == sorted(f"{before}{part}" for part in range(len(names)))
 
 
-def _model(connection: Connection, study: StudyRow, decided: list[TrialRow], results: int) -> Iterator[str]:
+def count_points(trial_rows: Iterable[TrialRow], results: Sized) -> int:
+    """Return the number of results, including estimated results of stopped trials."""
+    return len(results) + sum(row.estimate is not None for row in trial_rows)
+
+
+def model_problems(
+    study: StudyRow,
+    log: Sequence[EventRow],
+    trial_rows: Iterable[TrialRow],
+    points: int,
+    cells: Mapping[str, str],
+    dictionary: Iterable[int],
+) -> Iterator[str]:
     """Yield the errors of the stored model: cells that do not form a tree, and points of the dictionary that do not
     exist.
 
     Args:
-        connection: the connection to the database.
         study: the study's row.
-        decided: the trials that the stored model decided on, since the last edit of the space.
-        results: the number of results, including estimated results of stopped trials.
+        log: the events of the study.
+        trial_rows: the trials.
+        points: from ``count_points``.
+        cells: key -> status, in order of creation.
+        dictionary: ordinals of points.
     """
     if study.model_seq > study.study_seq:
         yield f"the model is at event {study.model_seq}, beyond the log's end at {study.study_seq}"
-    cells = rows.read_cells(connection, study.id)
     for _, what in broken_tree(cells):
         yield what
-    for trial in decided if study.engine_revision == ENGINE_REVISION else ():  # other revisions create other cells
+    for trial in _decided(study, log, trial_rows):
         if trial.cell is not None and trial.cell not in cells:
             yield f"trial {trial.number} belongs to cell {trial.cell}, which does not exist"
     if study.model_seq <= 1 and cells != NEW_TREE:
         yield "there are cells, but the model has processed no results"
-    for ordinal in rows.read_dictionary(connection, study.id):
-        if ordinal >= results:
-            yield f"the dictionary contains point {ordinal}, but there are only {results} points"
+    for ordinal in dictionary:
+        if ordinal >= points:
+            yield f"the dictionary contains point {ordinal}, but there are only {points} points"
+
+
+def _decided(study: StudyRow, log: Sequence[EventRow], trial_rows: Iterable[TrialRow]) -> Iterator[TrialRow]:
+    """Yield the trials whose cells the stored model must have: those that it decided on since the last edit of the
+    space, which begins a new tree."""
+    if study.engine_revision != ENGINE_REVISION:  # other revisions create other cells
+        return
+    folded = [event for event in log if event.seq <= study.model_seq]
+    tree_since = max((event.seq for event in folded if event.kind == "edited"), default=0)
+    decided = {event.trial for event in folded if event.kind == "suggested" and event.seq > tree_since}
+    yield from (row for row in trial_rows if row.number in decided)

@@ -11,6 +11,8 @@ from adabkb_service.contract.answers import StudySummary
 from adabkb_service.engine.libraries import libraries
 from adabkb_service.errors import Busy, FieldError, Invalid
 from adabkb_service.inference.dataset import is_decision
+from adabkb_service.inference.decisions import Decisions
+from adabkb_service.inference.fold import fold
 from adabkb_service.inference.model import Model
 from adabkb_service.inference.restore import start
 from adabkb_service.inference.store import write
@@ -100,11 +102,11 @@ def _check_revision(study: StudyRow) -> None:
 def _fold(study: StudyRow, log: list[EventRow]) -> tuple[Model, Rows]:
     """Return the model after the whole log, and its rows as of ``study.model_seq``, the last event that the stored rows
     include."""
-    model = start(study, created_row(log))
+    model, decisions = start(study, created_row(log)), Decisions()
     try:
-        model.fold(log[: study.model_seq])
+        fold(model, decisions, log[: study.model_seq])
         as_of_stored = list(model.cells.items()), tuple(sorted(model.dictionary))
-        model.fold(log[study.model_seq :])
+        fold(model, decisions, log[study.model_seq :])
     except ArithmeticError as error:
         detail = f"the model cannot process event {model.seq + 1} ({error}); correct or exclude its observation"
         raise Invalid([FieldError("", detail, "model_failed")]) from error

@@ -11,7 +11,7 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -20,61 +20,17 @@ from sqlalchemy import Connection
 from adabkb_service.contract.metrics import metrics_of
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, titled
 from adabkb_service.contract.stored import StoredDefinition, definition_of
-from adabkb_service.engine.space import Space
+from adabkb_service.operations.data.columns import COLUMNS, FIRST, LAST, MEASURED, PLATE, RESULT, Row, cells
 from adabkb_service.operations.words.wording import OWN_POINT, STATES, purpose
 from adabkb_service.storage import observations, trials
 from adabkb_service.storage.rows import ObservationRow, StudyRow, TrialRow
 from adabkb_service.study import render
 
-FIRST = ("trial", "state")
-"""Columns before the parameters."""
-PLATE = ("plate",)
-"""Column between these and the parameters, in a study with plates."""
-RESULT = ("value", "std_error")
-"""Columns between the parameters and the metrics."""
-LAST = (
-    "reason",
-    "note",
-    "worker",
-    "reported_by",
-    "attempt",
-    "origin",
-    "started_at",
-    "finished_at",
-    "duration_seconds",
-    "observation",
-    "observed_at",
-    "excluded",
-    "outside",
-)
-"""Columns after the metrics."""
-TITLES: Mapping[str, str] = {
-    "trial": "Trial",
-    "state": "State",
-    "plate": "Plate",
-    "reason": "Reason",
-    "note": "Note",
-    "worker": "Worker",
-    "reported_by": "Reported by",
-    "attempt": "Attempt",
-    "origin": "Why",
-    "started_at": "Started (UTC)",
-    "finished_at": "Finished (UTC)",
-    "duration_seconds": "Duration [s]",
-    "observation": "Result number",
-    "observed_at": "When (UTC)",
-    "excluded": "Excluded",
-    "outside": "Outside the ranges",
-}
-"""Titles of the columns that do not depend on the study. The titles of other columns are labels of its parameters and
-quantities."""
 YES_NO = {True: "yes", False: "no"}
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 """Matches the start of a text that a spreadsheet may take for a formula, also if the text is already escaped with
 apostrophes."""
-
-Row = dict[str, Any]
 
 
 def write(
@@ -102,7 +58,7 @@ def columns(connection: Connection, study: StudyRow, *, in_words: bool = False) 
     definition = definition_of(study.definition)
     parameters = [f"parameters.{parameter.name}" for parameter in definition.space().parameters]
     measured = [metric.name for metric in metrics_of(study.definition)]
-    metrics = [f"{field}.{name}" for field in ("metrics", "std_errors") for name in measured]
+    metrics = [f"{field}.{name}" for field in MEASURED for name in measured]
     value = () if in_words and definition.objectives else RESULT
     last = LAST if trials.has_reporters(connection, study.id) else [each for each in LAST if each != "reported_by"]
     return [*FIRST, *(PLATE if definition.plates else ()), *parameters, *value, *metrics, *last]
@@ -114,7 +70,7 @@ def titles(definition: StoredDefinition, names: list[str]) -> list[str]:
     words = {f"parameters.{each.name}": titled(each.name, each.label, each.unit) for each in definition.parameters}
     quantities = definition.quantities
     objective = quantities.get(OBJECTIVE, UNNAMED)
-    words |= TITLES
+    words |= {name: column.title for name, column in COLUMNS.items()}
     words |= {
         "value": titled("Result", objective.label, objective.unit),
         "std_error": titled("±", None, objective.unit),
@@ -148,19 +104,18 @@ def rows(connection: Connection, study: StudyRow, *, in_words: bool = False) -> 
     definition = definition_of(study.definition)
     space = definition.space()
     for trial, result in pairs(connection, study):
-        cells: Row = {"state": "completed"} if trial is None else _of_trial(trial, result)
-        if trial is None and result is not None:
-            cells["note"] = _text(result.attributes.get("note"))
+        row = cells(trial, None if result is None else render.observation(result, definition, space))
         if result is not None:
-            cells |= _of_result(result, definition, space)
+            row |= _point(result.parameters)
         elif trial is not None:
-            cells |= _point(render.trial(trial, definition).parameters)
-        yield _to_words(cells, trial) if in_words else {name: _as_json(cell) for name, cell in cells.items()}
+            row |= _point(render.trial(trial, definition).parameters)
+        yield _to_words(row, trial) if in_words else {name: _as_json(cell) for name, cell in row.items()}
 
 
-def _to_words(cells: Row, trial: TrialRow | None) -> Row:
-    found = {name: YES_NO[cell] if name in ("excluded", "outside") else cell for name, cell in cells.items()}
-    found |= {"state": STATES[cells["state"]], "origin": OWN_POINT if trial is None else purpose(trial)}
+def _to_words(row: Row, trial: TrialRow | None) -> Row:
+    flags = [name for name, column in COLUMNS.items() if column.kind == "flag" and name in row]
+    found = {**row, **{name: YES_NO[row[name]] for name in flags}}
+    found |= {"state": STATES[row["state"]], "origin": OWN_POINT if trial is None else purpose(trial)}
     times = {name: cell for name, cell in found.items() if isinstance(cell, datetime)}
     return found | {name: moment.astimezone(UTC).replace(tzinfo=None) for name, moment in times.items()}
 
@@ -181,39 +136,6 @@ def pairs(connection: Connection, study: StudyRow) -> Iterator[tuple[TrialRow | 
             if not theirs:
                 yield trial, None
     yield from ((None, each) for each in observations.all_rows(connection, study.id) if each.trial is None)
-
-
-def _of_trial(trial: TrialRow, result: ObservationRow | None) -> Row:
-    """Return the cells of a trial. Worker and times are those of its last attempt, and are left out if the result
-    belongs to an earlier attempt."""
-    known: Row = {name: getattr(trial, name) for name in ("state", "reason", "reported_by", "attempt", "origin")}
-    known["note"] = _text(trial.attributes.get("note"))
-    if result is None or result.attempt == trial.attempt:
-        known |= {
-            "worker": trial.worker,
-            "started_at": trial.started_at,
-            "finished_at": trial.finished_at,
-            "duration_seconds": trial.seconds,
-        }
-    return {"trial": trial.number, **({} if trial.plate is None else {"plate": trial.plate}), **known}
-
-
-def _of_result(result: ObservationRow, definition: StoredDefinition, space: Space) -> Row:
-    row = render.observation(result, definition, space).model_dump(mode="json")
-    cells = {name: row.get(name) for name in (*RESULT, "reported_by", "attempt", "excluded")} | {
-        "observed_at": result.observed_at
-    }
-    for field in ("metrics", "std_errors"):
-        cells |= {f"{field}.{name}": number for name, number in (row.get(field) or {}).items()}
-    if result.plate is not None:
-        cells["plate"] = result.plate
-    cells["duration_seconds"] = result.seconds
-    return {**cells, "observation": result.seq, "outside": row.get("outside", False), **_point(result.parameters)}
-
-
-def _text(note: Any) -> str | None:
-    """Return a note as text; as JSON if a program has stored something other than text."""
-    return note if note is None or isinstance(note, str) else json.dumps(note)
 
 
 def _point(parameters: dict[str, Any]) -> Row:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import gzip
 import logging
 import zlib
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -172,6 +171,7 @@ def restore(
 
     Raises:
         DeletionNotFound: the trash has no study with this id, or no deletion of it with this number.
+        Invalid: its content is damaged.
         RestoreConflict: a study with this id exists.
         QuotaExceeded: the caller's quota of studies or storage is used up.
         Contention: another request is creating, deleting or restoring this study.
@@ -183,12 +183,17 @@ def restore(
             row = _latest(connection, caller, study_id, number)
             packed.writelines(trash.content(connection, row.container))
         packed.seek(0)
+        finish = partial(_finish_restore, service, caller, row, key)
         try:
-            finish = partial(_finish_restore, service, caller, row, key)
-            restored = import_study(service.database, _lines(packed), finish, from_trash=True)
+            with gzip.open(packed, "rt", encoding="utf-8") as lines:
+                restored = import_study(service.database, lines, finish, from_trash=True)
         except StudyExists as error:
             detail = f"There is another study {shown(study_id)} now, so deletion {row.id} cannot be restored."
             raise RestoreConflict(detail) from error
+        except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeDecodeError, Invalid) as error:
+            logger.exception("the content of a study in the trash is damaged")
+            remedy = "the server's operator can get the study out of a backup"
+            raise Invalid([FieldError("The study in the trash", f"is damaged; {remedy}", "invalid_export")]) from error
     service.forget(study_id)
     return Outcome(restored)
 
@@ -247,21 +252,6 @@ def _of(caller: Caller) -> list[ColumnElement[bool]]:
 def _pack(connection: Connection, study: StudyRow, packed: IO[bytes]) -> None:
     with gzip.open(packed, "wt", encoding="utf-8") as file:
         export.write_json(connection, study, file)
-
-
-def _lines(packed: IO[bytes]) -> Iterator[str]:
-    """Yield the lines of an export.
-
-    Raises:
-        Invalid: it is damaged.
-    """
-    try:
-        with gzip.open(packed, "rt", encoding="utf-8") as file:
-            yield from file
-    except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeDecodeError) as error:
-        logger.exception("the content of a study in the trash is damaged")
-        remedy = "the server's operator can get the study out of a backup"
-        raise Invalid([FieldError("The study in the trash", f"is damaged; {remedy}", "invalid_export")]) from error
 
 
 def _view(row: TrashRow) -> Deletion:

@@ -201,7 +201,8 @@ def model(service: Service, study_id: str) -> answers.Model:
         study = row(service, study_id)
         stats = {**(study.model or _first_stats(study)), "learned": study.checkpoint}
     summary, algorithm = dict(render.model_summary(study)), definition_of(study.definition).algorithm
-    return answers.Model(**{**summary, **stats}, algorithm=algorithm, seed=study.seed)
+    figures = {**summary, **stats, "rests_on": stats["rests_on"] or None}
+    return answers.Model(**figures, algorithm=algorithm, seed=study.seed)
 
 
 def _first_stats(study: StudyRow) -> ModelStats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from adabkb_service.contract.settings import SETTINGS
 from adabkb_service.contract.stored import IN_EVENT
 from adabkb_service.engine.axes import identity
 from adabkb_service.operations.words.values_in_words import shown
@@ -13,16 +14,6 @@ from adabkb_service.storage.rows import EventRow
 
 Fields = Mapping[str, Any]
 """A stored parameter."""
-RULES: Mapping[str, str] = {
-    "baseline": "the values in use",
-    "early_stopping": "the rule of early stopping",
-    "mixtures": "the mixtures",
-    "noise_std": "the standard deviation of a result",
-    "per_cost": "the preference for cheap trials",
-    "prior": "the prior knowledge",
-    "robust": "the treatment of results that may be wrong",
-}
-"""Name of a rule -> what a sentence calls it."""
 DESCRIBED = ("constraints", "outcome_constraints")
 """Fields of a definition that ``_differences`` describes in detail. Of others, it only says that they changed."""
 
@@ -59,7 +50,9 @@ def _differences(before: Fields, edit: Edited) -> Iterator[str]:
         yield "the last plate was closed, since no point has its values"
     if "outcome_constraints" in edit:
         yield from _bounds(before.get("outcome_constraints") or [], edit["outcome_constraints"] or [])
-    yield from (f"{RULES.get(name, name)} changed" for name in IN_EVENT if name in edit and name not in DESCRIBED)
+    yield from (
+        f"{SETTINGS[name].words or name} changed" for name in IN_EVENT if name in edit and name not in DESCRIBED
+    )
 
 
 def _bounds(before: Sequence[Fields], after: Sequence[Fields]) -> Iterator[str]:

@@ -1,5 +1,5 @@
 """Edit the space of a running study, or other parts of its definition on which the model depends: PATCH
-/v1/studies/{id} with ``parameters``, a field in ``REPLACED`` or a cost budget.
+/v1/studies/{id} with ``parameters``, a field in ``EDITED`` or a cost budget.
 
 An edit is an event that holds the whole new space and its version. Stored trials and results do not change. Results
 inside the new space count (see ``engine/edited.py``), and the model is rebuilt from them. The other results are kept,
@@ -71,7 +71,7 @@ def edit(
         parameters: parameters to replace or add, in the stored form; None for none.
         defaults: values of added parameters in the existing trials.
         catalogues: name of a parameter -> changes of its catalogue's table.
-        replaced: new values of ``REPLACED`` fields, and of a cost budget; absent ones keep their values.
+        replaced: new values of ``EDITED`` fields, and of a cost budget; absent ones keep their values.
 
     Raises:
         Invalid: the space, one of these fields or a row is invalid; a default is missing, or is not a value of its

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -20,18 +21,21 @@ from adabkb_service.contract.context import WITHOUT_CONTEXT_ONLY, context_of
 from adabkb_service.contract.objectives import SINGLE_OBJECTIVE_ONLY
 from adabkb_service.contract.quantities import UNNAMED, WORDS, check_quantities
 from adabkb_service.contract.readable import check_readable
+from adabkb_service.contract.settings import EDITED, IN_COLUMNS, LABELS, removed
 from adabkb_service.contract.stop import Stop
-from adabkb_service.contract.stored import REPLACED, StoredDefinition, definition_of, first_stored
-from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
+from adabkb_service.contract.stored import StoredDefinition, definition_of, first_stored
+from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.contract.transfer import Snapshot
 from adabkb_service.engine.cells import NEW_TREE
 from adabkb_service.errors import (
+    Busy,
     Contention,
     FieldError,
     Forbidden,
     IdTaken,
     Invalid,
     StudyExists,
+    Unavailable,
     json_pointer,
     shortened,
     shown,
@@ -55,7 +59,7 @@ from adabkb_service.study.request import Key, Outcome, Points, Request, key_row,
 MAX_DIFFERENCES = 10
 """The maximum number of fields that the error ``StudyExists`` names."""
 ABSENT = object()
-SPACE = ("parameters", "defaults", "catalogues", *REPLACED)
+SPACE = ("parameters", "defaults", "catalogues", *EDITED)
 """The fields of a change that edit the space."""
 
 Position = tuple[datetime, str]
@@ -165,12 +169,11 @@ def _check_same(existing: StudyRow, definition: StudyDefinition) -> None:
     was = definition_of(existing.definition).model_dump(mode="json", include=set(StudyDefinition.model_fields))
     given = first_stored(definition.model_dump(mode="json"))
     fixed = set() if cost_budget_of(was) is None else {"budget"}  # a cost budget is only in the definition
-    for name in set(CHANGEABLE) - fixed:
+    for name in set(IN_COLUMNS) - fixed:
         was[name] = getattr(existing, name) if name in definition.model_fields_set else given[name]
-    if "quantities" not in definition.model_fields_set:
-        was["quantities"] = given.get("quantities", {})
-    given.setdefault("quantities", {})
-    was.setdefault("quantities", {})
+    for name in LABELS:
+        given.setdefault(name, removed(name))
+        was[name] = was.get(name, removed(name)) if name in definition.model_fields_set else given[name]
     if _all_metrics(was) == _all_metrics(given):  # bounds imply their metrics, whether they are listed or not
         was.pop("metrics", None)
         given.pop("metrics", None)
@@ -260,14 +263,25 @@ def get(study_id: str) -> Request[answers.Study]:
 
 
 def displayed(service: Service, study_id: str) -> answers.Study:
-    """Return a study for a page, which any server shows. On the study's follower, this is ``get``. Other servers return
-    the study as stored, since they must not compute its model, too. The follower stores its statistics within a second.
+    """Return a study for a page, which any server shows. On the study's follower, this is ``get``, or the study as
+    stored if its queue does not move. Other servers return the study as stored, since they must not compute its model,
+    too. The follower stores its statistics within a second.
 
     Raises:
         StudyNotFound: the study does not exist.
     """
     if service.follows(study_id):
-        return service.do(get(study_id)).view
+        with suppress(Busy, Unavailable):
+            return service.do(get(study_id), service.timeouts.read).view
+    return stored(service, study_id)
+
+
+def stored(service: Service, study_id: str) -> answers.Study:
+    """Return a study as stored. The model's state may lack the results of the last second.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+    """
     with service.database.reading() as connection:
         return lifecycle.full_view(studies.get(connection, study_id))
 
@@ -317,7 +331,7 @@ def change(
 
     Args:
         study_id: the study's id.
-        changes: new values of ``CHANGEABLE`` fields, of ``quantities``, of ``state`` ("paused" or "running"), and of
+        changes: new values of ``IN_COLUMNS`` and ``LABELS`` fields, of ``state`` ("paused" or "running"), and of
             the arguments of ``edit``.
         revisions: the tags of the revisions at which the change is allowed; None for any.
         key: the idempotency key of the request.
@@ -356,12 +370,15 @@ def _change(
     edited = SPACE if cost_budget_of(study.definition) is None else (*SPACE, "budget")
     if space := {name: changes[name] for name in edited if name in changes}:
         edit(draft, **space)
-    columns = [name for name in CHANGEABLE if name in changes and name not in edited]
+    columns = [name for name in IN_COLUMNS if name in changes and name not in edited]
     new = {name: changes[name] for name in columns if changes[name] != getattr(study, name)}
     was = {name: getattr(study, name) for name in new}
-    if "quantities" in changes and changes["quantities"] != study.definition.get("quantities", {}):
-        new["quantities"] = _checked_quantities(draft.definition, changes["quantities"])
-        was["quantities"] = study.definition.get("quantities", {})
+    if "quantities" in changes:
+        _check_quantities(draft.definition, changes["quantities"])
+    for name in LABELS:
+        before = study.definition.get(name, removed(name))
+        if name in changes and changes[name] != before:
+            new[name], was[name] = changes[name], before
     if new:
         draft.record("updated", {"changes": new, "was": was})
     lifecycle.update_state(draft)
@@ -403,8 +420,8 @@ def _check_rules(definition: StoredDefinition, changes: dict[str, Any]) -> None:
         raise Invalid([FieldError("/stop", detail, "stop")])
 
 
-def _checked_quantities(definition: StoredDefinition, quantities: dict[str, Any]) -> dict[str, Any]:
-    """Check new quantities, and return them.
+def _check_quantities(definition: StoredDefinition, quantities: dict[str, Any]) -> None:
+    """Check new quantities.
 
     Raises:
         Invalid: the study does not measure one of the quantities.
@@ -414,4 +431,3 @@ def _checked_quantities(definition: StoredDefinition, quantities: dict[str, Any]
         check_quantities(dict.fromkeys(quantities, UNNAMED), metrics, several=bool(definition.objectives))
     except PydanticCustomError as error:
         raise Invalid([FieldError("/quantities", error.message(), error.type)]) from error
-    return quantities

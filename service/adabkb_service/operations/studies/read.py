@@ -15,7 +15,7 @@ from adabkb_service.operations.attempts import known_attempt
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import bounded_pages, events, observations, reports, studies, trials
 from adabkb_service.storage.bounded_pages import BoundedPage
-from adabkb_service.storage.rows import TrialRow, TrialState
+from adabkb_service.storage.rows import EventKind, TrialRow, TrialState
 from adabkb_service.study import render
 
 Item = TypeVar("Item")
@@ -121,14 +121,16 @@ def list_reports(
     return [render.curve_point(row) for row in found]
 
 
-def list_events(service: Service, study_id: str, after: int, limit: int) -> Page[history.Event, int]:
-    """Return the events with a seq above ``after``, ordered by seq. Of each catalogue's table, they contain only the
-    first rows.
+def list_events(
+    service: Service, study_id: str, after: int, limit: int, kinds: Collection[EventKind] = ()
+) -> Page[history.Event, int]:
+    """Return the events with a seq above ``after``, ordered by seq; with ``kinds``, only those of these kinds. Of each
+    catalogue's table, they contain only the first rows.
 
     Raises:
         StudyNotFound: the study does not exist.
     """
     with service.database.reading() as connection:
         studies.get(connection, study_id)
-        found = events.bounded_page(connection, study_id, after, limit)
+        found = events.bounded_page(connection, study_id, after, limit, kinds)
     return Page([render.event_in_brief(row) for row in found.rows], None if found.is_last else found.rows[-1].seq)

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 
 from adabkb_service.contract.budget import cost_budget_of
 from adabkb_service.contract.parameters import MAX_SAFE_INTEGER, CatalogueParameter
-from adabkb_service.contract.study import CHANGEABLE, StudyDefinition
+from adabkb_service.contract.settings import IN_COLUMNS
+from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.operations.words.ending import ended_early
 from adabkb_service.storage.rows import StudyRow
 from adabkb_service.study import lifecycle
@@ -55,7 +56,7 @@ def _template(draft: Draft, _: Points) -> Outcome[Template]:
 def _current(study: StudyRow, definition: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the definition whose current values are in columns of the study. (A cost budget is not.)"""
     fixed = set() if cost_budget_of(definition) is None else {"budget"}
-    return {name: getattr(study, name) for name in CHANGEABLE if name not in fixed | OWN}
+    return {name: getattr(study, name) for name in IN_COLUMNS if name not in fixed | OWN}
 
 
 def _is_default(name: str, value: Any) -> bool:

@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from adabkb_service.contract.quantities import OBJECTIVE, UNNAMED, Quantity, in_points, with_unit
+from adabkb_service.contract.settings import IN_COLUMNS, LABELS, SETTINGS
+from adabkb_service.contract.stop import RULES
 from adabkb_service.operations.words.values_in_words import figure, shown
 from adabkb_service.operations.words.wording import counted_plates, duration
 
-Kind = Literal["value", "duration", "difference", "share"]
-"""How a value is written: as it is, as a duration in seconds, as a difference of the objective, or as a percentage."""
-
-SETTINGS: Mapping[str, tuple[str, Kind]] = {
-    "budget": ("budget", "value"),
-    "description": ("description", "value"),
-    "failure_limit": ("failures in a row before a pause", "value"),
-    "lease_seconds": ("reservation", "duration"),
-    "max_attempts": ("attempts of a trial", "value"),
-    "max_runtime_seconds": ("time limit of an attempt", "duration"),
-    "pending_limit": ("unfinished trials at a time", "value"),
-    "stop": ("rules for ending early", "value"),
-    "no_gain_for": ("results without an improvement", "value"),
-    "gap_share_below": ("gain by the model, as a share of the range of the results", "share"),
-    "tags": ("tags", "value"),
-    "title": ("title", "value"),
-    "tolerance": ("gain that does not matter", "difference"),
-}
-"""Name of a changeable setting, or of a rule for ending early -> its label and how its value is written."""
+KNOWN = {**{name: SETTINGS[name] for name in (*IN_COLUMNS, *LABELS)}, **RULES}
+"""The settings that an event ``updated`` can have, and the rules of ``stop``."""
 OF_PARAMETERS = "names and units of parameters"
 NO_QUANTITIES = "no names, units and bounds of results"
 
@@ -60,7 +45,7 @@ def _change(name: str, value: Any, unit: str | None) -> str:
 
 
 def _label(name: str) -> str:
-    return SETTINGS[name][0] if name in SETTINGS else name
+    return KNOWN[name].words if name in KNOWN else name
 
 
 def _value(name: str, value: Any, unit: str | None) -> str:
@@ -68,7 +53,7 @@ def _value(name: str, value: Any, unit: str | None) -> str:
         return "none"
     if isinstance(value, dict):
         return counted_plates(value["plates"]) if name == "budget" else _parts(value, unit)
-    match SETTINGS[name][1] if name in SETTINGS else "value":
+    match KNOWN[name].form if name in KNOWN else "value":
         case "duration":
             return duration(value)
         case "difference":

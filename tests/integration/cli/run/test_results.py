@@ -11,6 +11,7 @@ import pytest
 from adabkb_client import Float, Study
 from tests.integration.cli.run.started import Create, reasons, states
 from tests.integration.cli.shell import adabkb
+from tests.samples import some
 from tests.servers import ADABKB
 
 MEASURED = {"speed": Float(0, 10), "humidity": Float(0, 1, context="measured")}
@@ -114,14 +115,21 @@ def test_a_stopped_program_gives_the_metrics_that_its_reports_lack(
 
 @pytest.mark.parametrize(
     ("command", "ending", "state"),
-    [
-        ("trial withdraw $AT --reason 'no sample left'", "exit 0", "withdrawn"),
-        ("trial withdraw $AT", "exit 75", "withdrawn"),
-        ("trial report $AT 1 0.5 || true", "echo 1", "stopped"),
-        ("trial report $AT 1 0.5 || true", "exit 1", "stopped"),
-        ("result observe $AT 4", "exit 0", "completed"),
-        ("trial fail $AT 'no sample left'", "exit 1", "failed"),
-    ],
+    some(
+        [
+            ("trial withdraw $AT --reason 'no sample left'", "exit 0", "withdrawn"),
+            ("trial withdraw $AT", "exit 75", "withdrawn"),
+            ("trial report $AT 1 0.5 || true", "echo 1", "stopped"),
+            ("trial report $AT 1 0.5 || true", "exit 1", "stopped"),
+            ("result observe $AT 4", "exit 0", "completed"),
+            ("trial fail $AT 'no sample left'", "exit 1", "failed"),
+        ],
+        [
+            ("trial withdraw $AT", "exit 75", "withdrawn"),
+            ("trial report $AT 1 0.5 || true", "exit 1", "stopped"),
+            ("result observe $AT 4", "exit 0", "completed"),
+        ],
+    ),
 )
 def test_a_program_may_end_its_trial_by_a_command(
     create: Create, run_file: RunFile, command: str, ending: str, state: str

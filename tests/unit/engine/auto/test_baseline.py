@@ -10,6 +10,7 @@ from adabkb_service.engine.answers import Recommendation
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.domain.domain import Domain
 from adabkb_service.engine.auto.policy import auto
+from adabkb_service.engine.auto.reports.baseline import keep_near
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis
 from adabkb_service.engine.conditions import Condition
 from adabkb_service.engine.constraints.constraint import Constraint
@@ -31,7 +32,7 @@ def objective(u: Array) -> float:
 def recommended(result: Run, baseline: dict[int, float], tolerance: float = 0.0) -> Recommendation:
     found = auto.recommend(result.state)
     assert found is not None
-    return auto.keep_near(result.state, found, baseline, result.state.problem.domain.whole, tolerance)
+    return keep_near(result.state, found, baseline, result.state.problem.domain.whole, tolerance)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,7 @@ def test_baseline_recommendation_satisfies_constraints_and_slice() -> None:
     within = Slice(tied, {"b": 0.66})
     found = auto.recommend_within(result.state, within)
     assert found is not None
-    inside = auto.keep_near(result.state, found, {axis: BASELINE[axis] for axis in (0, 2, 3, 4)}, within)
+    inside = keep_near(result.state, found, {axis: BASELINE[axis] for axis in (0, 2, 3, 4)}, within)
     assert within.holds(inside.point[None]).all()
     assert inside.point[0] + inside.point[3] >= 1.3
 

@@ -11,6 +11,7 @@ from adabkb_service.engine.auto.acquisition.outcomes import View, for_step
 from adabkb_service.engine.auto.acquisition.per_cost import PerCost
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import State, auto
+from adabkb_service.engine.auto.reports.front import front
 from adabkb_service.engine.axes import FloatAxis
 from adabkb_service.engine.metrics import Measured, Metric
 from adabkb_service.engine.slices import Slice
@@ -59,11 +60,11 @@ def test_gain_per_cost_is_relative_to_the_best_of_the_context() -> None:
 
 def test_front_of_a_context_is_predicted_there() -> None:
     known = state(TWO)
-    found = auto.front(known, within=BAD)
+    found = front(known, within=BAD)
     assert len(found.points) >= 1
     assert (found.points[:, 1] == 1.0).all()
     assert ((found.points[:, 0] > 0.2) & (found.points[:, 0] < 0.8)).all()
-    everywhere = auto.front(known)
+    everywhere = front(known)
     assert (everywhere.points[:, 1] == 0.0).all()
 
 

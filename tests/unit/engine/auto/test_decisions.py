@@ -62,6 +62,16 @@ def test_model_without_gains_gets_every_second_step_and_a_smaller_ball() -> None
     assert Turns(radius=0.06).after(AXES, is_restarts=False, gained=False).radius == 0.05
 
 
+def test_each_step_of_the_model_without_a_gain_changes_its_form() -> None:
+    turns, forms = NEW, []
+    for gained in (True, False, False, None, False, True, True):
+        while not turns.is_models(AXES):
+            turns = turns.after(AXES, is_restarts=False, gained=False)
+        turns = turns.after(AXES, is_restarts=False, gained=gained)
+        forms.append(turns.is_alternative)
+    assert forms == [False, True, False, False, True, True, True]
+
+
 @pytest.mark.parametrize(("gains", "others_before"), [(2, 1), (1, 11)])
 def test_model_with_few_gains_gets_few_steps(gains: int, others_before: int) -> None:
     """A third of its last d + 4 steps (here six) must gain."""

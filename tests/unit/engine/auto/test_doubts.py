@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto.config import Config, Problem
 from adabkb_service.engine.auto.model.doubts import awaiting_replicates, declared, doubts
 from adabkb_service.engine.auto.policy import State, auto
+from adabkb_service.engine.auto.reports.left_out import left_out
 from adabkb_service.engine.record import Record
 from adabkb_service.engine.slices import Slice
 from tests.unit.engine.auto.drive import Run
@@ -82,7 +83,7 @@ def test_doubted_result_has_less_weight() -> None:
     point = known.positions[7]
     robust, plain = (auto.predict(study(known, config), point[None]).mean[0] for config in (ROBUST, Config()))
     assert abs(robust - bowl(point)) < 0.1 < abs(plain - bowl(point))
-    found = auto.left_out(study(known))
+    found = left_out(study(known))
     assert found is not None
     assert found.rows[found.doubted].tolist() == [7]
     assert found.tails[7] < 1e-3

@@ -13,7 +13,7 @@ from adabkb_service.engine.auto.learning import EXACT
 from adabkb_service.engine.auto.model import surrogate
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.reports.averaging import averaged
-from adabkb_service.engine.auto.reports.left_out import MOST, left_out
+from adabkb_service.engine.auto.reports.left_out import MOST, judged, left_out
 from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.axes import ChoiceAxis
 from adabkb_service.engine.record import of
@@ -146,20 +146,20 @@ def test_many_results_are_left_out_once_per_checkpoint() -> None:
     X = np.random.default_rng(3).random((few + 3, 2))
     values, told = wave(X, 0.2, 3), Run(auto.start(unit_space(2), Config(), 0))
     told.state = state_of(X[:few], values[:few])
-    first = auto.judged(told.state)
+    first = judged(told.state)
     assert first is not None
     for row in (few, few + 1):
         told.tell(X[row], values[row])
-    known = auto.judged(told.state)
+    known = judged(told.state)
     assert known is first
     assert told.state.checkpoint.count == few
     fresh = replace(told.state.checkpoint, averages={}, judged={})
-    anew = auto.judged(replace(told.state, checkpoint=fresh))
+    anew = judged(replace(told.state, checkpoint=fresh))
     assert anew is not None
     assert anew is not first
     np.testing.assert_array_equal(anew.tails, first.tails)
     told.tell(X[-1], 1e4)
-    after = auto.judged(told.state)
+    after = judged(told.state)
     assert after is not None
     assert after.rows[np.argmin(after.tails)] == few + 2
 

@@ -14,6 +14,7 @@ from adabkb_service.engine.auto.acquisition import objectives, pareto
 from adabkb_service.engine.auto.acquisition.issued import issued, search_view
 from adabkb_service.engine.auto.acquisition.scalarised import Scalarised
 from adabkb_service.engine.auto.policy import Config, State, auto
+from adabkb_service.engine.auto.reports.front import front
 from adabkb_service.engine.constraints.constraint import Constraint
 from adabkb_service.engine.metrics import Measured, Metric
 from adabkb_service.engine.slices import Slice
@@ -56,7 +57,7 @@ def test_search_finds_the_front() -> None:
     ideal = pareto.hypervolume(
         np.array([distances(np.array([x, 0.2])) for x in np.linspace(0.1, 0.9, 200)]), -np.ones(2)
     )
-    found = auto.front(state)
+    found = front(state)
     assert found.reference.tolist() == [-1.0, -1.0]
     assert found.growth[-1] == pytest.approx(pareto.hypervolume(values, -np.ones(2)))
     assert found.growth[-1] > 0.97 * ideal > pareto.hypervolume(random, -np.ones(2))
@@ -86,7 +87,7 @@ def test_outcome_constraints_hold_with_several_objectives() -> None:
     state, points = run(24, LOW)
     kept = points[:, 0] <= 0.5
     assert kept[8:].mean() > 0.5
-    found = auto.front(state)
+    found = front(state)
     assert kept[found.rows].all()
     assert (found.points[:, 0] <= 0.5).all()
 
@@ -132,4 +133,4 @@ def test_default_reference_is_the_worst_result() -> None:
     for value, other in ((1.0, 5.0), (2.0, 4.0), (0.0, 9.0)):
         state = auto.observe(state, np.array([value / 4.0, 0.5]), value, 0.0, [Measured(-other, 0.0)]).state
     assert objectives.summary(state).reference.tolist() == [0.0, -9.0]
-    assert auto.front(state).growth[-1] == 10.0
+    assert front(state).growth[-1] == 10.0

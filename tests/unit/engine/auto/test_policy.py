@@ -193,10 +193,10 @@ def test_first_points_are_in_different_branches_of_the_conditions() -> None:
 
 def test_pending_point_moves_the_search_but_not_the_mean() -> None:
     """If the next suggestion is made pending, another point at least a hundredth of the box away is suggested.
-    Predictions do not change.
+    Predictions do not change. There are too few results for the local model, whose points may be closer.
     """
     for seed in range(5):
-        state = run(unit_space(2), wave, 8, seed=seed).state
+        state = run(unit_space(2), wave, 6, seed=seed).state
         at = np.random.default_rng(0).random((10, 2))
         first = auto.suggest(state, np.zeros((0, 2)))
         second = auto.suggest(first.state, first.point[None])

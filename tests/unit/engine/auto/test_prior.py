@@ -134,7 +134,8 @@ def test_prior_and_older_study_get_one_first_step_each() -> None:
     start = auto.start(unit_space(2), config, 0)
     third = list(islice(auto.suggestions(start, np.zeros((0, 2))), 3))[2]
     assert third.trust == {"older": 1.0}
-    assert np.array_equal(found.ask(), found.restored().ask())
+    restored = found.restored()  # before the next point, which may split cells
+    assert np.array_equal(found.ask(), restored.ask())
 
 
 def test_posterior_and_gap_ignore_the_prior() -> None:

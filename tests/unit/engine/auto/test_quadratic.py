@@ -70,6 +70,43 @@ def test_smooth_optima_are_found_to_high_precision(kind: str) -> None:
     assert -max(result.values) <= 1e-6 * instance.evaluate(space.decode(np.zeros(problem.dimension))).value
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_an_axis_of_small_effect_is_refined_too(seed: int) -> None:
+    """The effect of the second axis is a millionth of the range, so it counts as irrelevant. With seed 2, it is at a
+    wrong value when the model no longer gains along the first one."""
+
+    def objective(point: Array) -> float:
+        return -float(1e6 * (point[0] - 0.37) ** 2 + (point[1] - 0.61) ** 2)
+
+    result = Run(auto.start(unit_space(2), Config(), seed))
+    for _ in range(25):
+        result.step(objective)
+    assert result.state.relevant_axes.tolist() == [True, False]
+    assert max(result.values) > -1e-12
+
+
+def test_alternative_form_covers_all_axes_only_with_enough_results() -> None:
+    result = Run(auto.start(unit_space(3), Config(), 0))
+    while len(result.values) < 12:
+        result.step(lambda point: -float((point[0] - 0.37) ** 2))
+    few, enough = (replace(result.state, record=result.state.record.first(count)) for count in (10, 11))
+    relevant = int(enough.relevant_axes.sum())
+    assert relevant < 3
+    for state, alternative, axes in ((few, True, relevant), (enough, True, 3), (enough, False, relevant)):
+        assert len(replace(state, turns=replace(NEW, is_alternative=alternative)).model_axes) == axes
+
+
+def test_weights_of_the_alternative_form_decrease_faster_with_the_loss() -> None:
+    """Far results of a function that is not quadratic change the minimum of the model less."""
+    rng = np.random.default_rng(3)
+    positions = np.concatenate([0.5 + 0.01 * rng.normal(size=(6, 2)), rng.random((6, 2))])
+    offsets = positions - 0.503
+    values = -(offsets**2).sum(axis=1) - 10.0 * (np.abs(offsets) ** 3).sum(axis=1)
+    found = [minimum(positions, values, NONE, 4.0, 0.0, (0, 30), is_alternative=each) for each in (False, True)]
+    first, alternative = (float(np.linalg.norm(each - 0.503)) for each in found if each is not None)
+    assert alternative < 0.6 * first
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_minimum_over_a_ball_matches_a_search(seed: int) -> None:
     """Quadratic functions with curvatures of both signs, including one whose gradient is orthogonal to the direction of

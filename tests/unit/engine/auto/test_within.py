@@ -12,9 +12,7 @@ from adabkb_service.engine.auto.acquisition import betas
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.axes import Value
-from adabkb_service.engine.paper.policy import ada_bkb
 from adabkb_service.engine.slices import Slice
-from adabkb_service.engine.space import Space
 from tests.samples import some
 from tests.unit.engine.auto.drive import run
 from tests.unit.engine.auto.strategies import MIXED
@@ -90,9 +88,3 @@ def test_first_points_in_a_slice_need_no_result() -> None:
     state = auto.start(MIXED, Config(), 0)
     first = next(auto.suggestions_within(state, within, np.zeros((0, 7))))
     assert (first.phase, MIXED.decode(first.point)["loss"]) == ("start", "hinge")
-
-
-def test_systems_without_slices_reject_fixed_parameters() -> None:
-    space: Space = unit_space(1)
-    with pytest.raises(NotImplementedError, match="AdaBKB cannot hold parameters fixed"):
-        ada_bkb.suggestions_within(None, Slice(space, {"x0": 0.5}), np.zeros((0, 1)))  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from adabkb_service.engine.auto.acquisition.objectives import middle
 from adabkb_service.engine.auto.domain.tree import LEAF, box_of
 from adabkb_service.engine.auto.model.averaged import INTERVALS, prediction
 from adabkb_service.engine.auto.model.feasible_results import best_feasible_rows
-from adabkb_service.engine.auto.reports.averaging import averaged, fewest_results
+from adabkb_service.engine.auto.reports.averaging import averaged
 from adabkb_service.engine.auto.reports.gap import gap
 from adabkb_service.engine.auto.search.pruning import upper_bounds
 from adabkb_service.engine.auto.state.state import CONTENDERS, State, mean_and_std
@@ -46,11 +46,6 @@ def report(state: State) -> Report:
         clipped=state.surrogate.clipped,
         gap_share=None if found is None else found / float(np.ptp(state.record.values)),
     )
-
-
-def fewest(state: State) -> int:
-    """Return the minimum number of results for a gap."""
-    return fewest_results(state.problem)
 
 
 def learned(state: State) -> Mapping[str, object]:
@@ -115,11 +110,6 @@ def feasible_probability(state: State, points: Array) -> Array:
 def mean(state: State, points: Array) -> Array:
     """Return only the mean of ``predict``, (k,)."""
     return averaged(state).mean(points) if state.record.size else mean_and_std(state.surrogate, points)[0]
-
-
-def of_metric(state: State, index: int) -> State:
-    """Return the state that models a metric."""
-    return state.metrics[index]
 
 
 def cell_indices(state: State, keys: Sequence[str]) -> Array:

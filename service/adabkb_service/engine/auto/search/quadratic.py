@@ -5,6 +5,11 @@ quadratic there. So some steps (suggestions, counted by ``step_of``) suggest the
 loss in a ball around the best point, a trust region as in Powell (2006). Distances are scaled so that a narrow valley
 becomes round.
 
+The model has two forms. In the first one, it covers the relevant axes. An axis whose effect is small compared with the
+range of all results counts as irrelevant, but may decide the last digits. So the *alternative form* covers all
+continuous axes, and its weights decrease faster with the loss: far results of a function that is not quite quadratic
+would otherwise outweigh near ones. Each step of the model without a gain changes its form.
+
 The gains of the model determine which steps it gets, and the radius of the ball (``turns``).
 """
 
@@ -37,6 +42,8 @@ CANDIDATES = 10
 REACH = 0.25
 """A result at this distance from the best point (or at the ball's radius, if that is larger) has a quarter of the
 weight that it would have at the best point."""
+ALTERNATIVE_POWER = 2.0
+"""In the alternative form, weights by loss are raised to this power."""
 SEPARATE = 0.1
 """If a pending point is closer to the minimum than this share of the radius, another point is suggested."""
 DIRECTIONS = 20
@@ -59,8 +66,9 @@ def proposal(state: State, out: Issued) -> Array | None:
     the model, if no model can be fitted (too few results, or results with standard errors or in doubt), if no gain is
     left, or if the point is known (``is_known``) or nearest to a failed one.
 
-    The model covers the relevant continuous axes. Along all others, except shares that mixtures determine, its point
-    agrees with the best point. It is fitted to the results that agree with the best point along the discrete axes.
+    The model covers the axes of its form (``State.model_axes``). Along all others, except shares that mixtures
+    determine, its point agrees with the best point. It is fitted to the results that agree with the best point along
+    the discrete axes.
     """
     domain, record = state.problem.domain, state.record
     axes = state.model_axes  # their number does not depend on which share of a mixture is omitted
@@ -85,7 +93,9 @@ def proposal(state: State, out: Issued) -> Array | None:
     positions, values = domain.beside(record.positions[alike], best)[:, axes], record.values[alike]
     pending, periodic = domain.beside(out.pending, best)[:, axes], domain.periodic[axes]
     spread = LAST_DIGITS * float(values.max() - np.median(record.values))
-    found = minimum(positions, values, pending, turns.radius, spread, (state.problem.seed, step), periodic)
+    found = minimum(
+        positions, values, pending, turns.radius, spread, (state.problem.seed, step), periodic, turns.is_alternative
+    )
     if found is None:
         return None
     moved = best.copy()
@@ -124,6 +134,7 @@ def minimum(
     spread: float,
     draw: tuple[int, int],
     periodic: Bools | None = None,
+    is_alternative: bool = False,
 ) -> Array | None:
     """Return the minimum of the model in its ball, (d,), as a position in the cube. If the model predicts no gain, or a
     pending point is near the minimum, return a point on the ball's surface far from the other points. Return None if no
@@ -137,6 +148,7 @@ def minimum(
         spread: if the median loss of the nearby results, relative to the best one, is at most this, no gain is left.
         draw: (seed, step) of the random stream.
         periodic: (d,) whether each axis is periodic, so that the minimum may lie outside the cube; None if none is.
+        is_alternative: whether the model has its alternative form.
     """
     d, best = positions.shape[1], int(np.argmax(values))
     count = min(len(values), int(RESULTS * coefficients(d)) + 2)
@@ -145,7 +157,7 @@ def minimum(
     scale = float(losses[count // 2])
     if not scale > spread or not offsets[:count].any():  # equal results, or all at one point
         return None
-    weights = 1.0 / (1.0 + losses / scale)
+    weights = (1.0 + losses / scale) ** -(ALTERNATIVE_POWER if is_alternative else 1.0)
     directions, widths = _principal(offsets[:count], weights[:count])
     to_cube, to_ball = directions * widths, directions / widths
     known = offsets @ to_ball

@@ -94,8 +94,14 @@ class State:
 
     @property
     def model_axes(self) -> Ints:
-        """The axes of the quadratic model."""
-        return axes_of_model(self.problem, self.relevant_axes, seems_noisy=self.seems_noisy)
+        """The axes of the quadratic model: the relevant ones; in its alternative form all, if it has enough results."""
+        axes = axes_of_model(self.problem, self.relevant_axes, seems_noisy=self.seems_noisy)
+        if not self.turns.is_alternative:
+            return axes
+        every = axes_of_model(
+            self.problem, np.ones(self.problem.domain.dimension, dtype=bool), seems_noisy=self.seems_noisy
+        )
+        return every if len(every) and self.record.size >= fewest_for_model(len(every)) else axes
 
     @property
     def relevant_axes(self) -> Bools:

@@ -47,6 +47,8 @@ class Turns:
     """The number of steps since the model's last one."""
     radius: float = 1.0
     """The radius of the model's ball: doubled after a gain, halved otherwise."""
+    is_alternative: bool = False
+    """Whether the model has its alternative form (``quadratic``). A step of the model without a gain changes this."""
 
     def is_models(self, axes: int) -> bool:
         """Return whether the next step without a restart belongs to the model, given the number of its axes."""
@@ -69,7 +71,7 @@ class Turns:
             return replace(self, in_a_row=0, others=0)
         gains = (*self.gains, gained)[-(MAX_AXES + MEMORY) :]
         radius = min(2.0 * self.radius, RADII[1]) if gained else max(0.5 * self.radius, RADII[0])
-        return Turns(gains, self.in_a_row + 1 if gained else 0, 0, radius)
+        return Turns(gains, self.in_a_row + 1 if gained else 0, 0, radius, self.is_alternative != (not gained))
 
 
 NEW = Turns()
