@@ -382,7 +382,7 @@ interface StudyEvent {
 }
 
 /** An event with a sentence. */
-interface ToldEvent extends StudyEvent {
+interface WordedEvent extends StudyEvent {
   created_at: string;
   /** The trial that the sentence is about; empty if it is about something else. */
   subject: string;
@@ -396,7 +396,7 @@ interface PageEvents {
   /** What the server has answered to a preview, and what was sent. */
   previewed: CustomEvent<{ answer: any; sent: any }>;
   /** Something of the study has changed: by a form or button of this page, or as the log of the study has told. */
-  "study-changed": CustomEvent<{ isFollowed?: boolean; by?: HTMLElement } | null>;
+  "study-changed": CustomEvent<{ isFollowed?: boolean; by?: HTMLElement }>;
   "htmx:afterRequest": CustomEvent<{ successful: boolean }>;
   "htmx:confirm": CustomEvent<{ elt: Element }>;
   "htmx:beforeSend": CustomEvent<{ xhr: XMLHttpRequest; target: Element; requestConfig: { elt: Element } }>;

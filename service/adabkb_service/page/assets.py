@@ -32,10 +32,10 @@ def _files() -> dict[str, bytes]:
 def digest() -> str:
     """Return a digest of all assets. It is part of their URLs, so that browsers cache them until one of them
     changes."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for name, content in _files().items():
-        found.update(f"{name}\0{len(content)}\0".encode() + content)
-    return found.hexdigest()[:12]
+        hashed.update(f"{name}\0{len(content)}\0".encode() + content)
+    return hashed.hexdigest()[:12]
 
 
 @router.get("/assets/{version}/{name}")

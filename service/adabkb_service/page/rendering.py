@@ -45,9 +45,9 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
     root = request.scope.get("root_path", "")
     caller = request.scope.get("state", {}).get("caller", ANYBODY)
     provider = parts_of(request.app).provider
-    made = _environment().get_template(template)
+    source = _environment().get_template(template)
     here = own_path(request.scope)
-    text = made.render(
+    text = source.render(
         root=root, here=here, assets=f"{root}/assets/{digest()}", caller=caller, provider=provider, **context
     )
     return HTMLResponse(text, status, headers=HEADERS)
@@ -57,14 +57,14 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 (a slow import)
 
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    environment.filters |= {
         "capitalized": capitalized,
         "figure": figure,
         "shown": shown,
@@ -73,7 +73,7 @@ def _environment() -> Environment:
         "json": json.dumps,
         "segment": _segment,
     }
-    made.globals |= {
+    environment.globals |= {
         "described": described,
         "limits": LIMITS,
         "limits_now": limits_now,
@@ -85,7 +85,7 @@ def _environment() -> Environment:
         "wording": wording,
         "definition": definition_in_words,
     }
-    return made
+    return environment
 
 
 def _segment(text: str) -> str:

@@ -485,7 +485,7 @@ def test_the_feed_and_the_report_write_changed_settings_alike(browser: Browser, 
     checked(api.patch(path, json=changes))
     with tab(browser, site) as page:
         page.goto("/studies/settings")
-        told = page.locator("#feed li").first.evaluate("each => each.dataset.told")
+        told = page.locator("#feed li").first.evaluate("each => each.dataset.words")
         for part in (
             "budget = 3 plates",
             "reservation = 1 d",
@@ -504,7 +504,7 @@ def test_the_feed_and_the_report_write_changed_settings_alike(browser: Browser, 
             ),
         ):
             checked(api.patch(path, json=another))
-            expect(page.locator("#feed li").first).to_have_attribute("data-told", words)
+            expect(page.locator("#feed li").first).to_have_attribute("data-words", words)
             report = api.get("/studies/settings/report", headers={"Accept": "text/html"})
             assert words in html.unescape(report.text)
 

@@ -93,7 +93,7 @@ def test_records_of_exactly_one_page_of_results_are_found(running: Service) -> N
     observe_batch(running, study, items)
     assert len(Overview(running).history(study)["records"]) == ROWS_PER_PAGE
     listed = Overview(running).studies("", None, 0, 10)
-    assert listed.lines[0].course.worst == 1.0
+    assert listed.lines[0].best_so_far.worst == 1.0
 
 
 def test_many_results_are_thinned_to_their_extremes_and_a_sample(running: Service) -> None:
@@ -200,7 +200,7 @@ def test_the_list_doubts_the_same_best_result_as_the_page(running: Service) -> N
     without = [-value for value in values]
     without[3] = math.inf
     rising = [(seq, -value) for seq, value in records(without)]
-    assert line.course.found == rising, "the curve of the best result so far leaves it out, and goes on after it"
+    assert line.best_so_far.records == rising, "the curve of the best result so far leaves it out, and goes on after it"
     running.do(correct(study, 4, {"value": values[3]}, None))
     assert not is_doubted()
     running.do(change(study, {"quantities": {"value": {"high": 20.0}}}))

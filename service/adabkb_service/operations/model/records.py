@@ -25,18 +25,18 @@ RecordList = list[tuple[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class BestSoFar:
     """The records up to an event of the log, and the worst of all results."""
 
     study_seq: int
     results: int
     """The number of results up to that event."""
-    found: RecordList
+    records: RecordList
     worst: float | None
     """The worst value of the results that are inside the space and not excluded; None without one."""
 
 
-_EMPTY = Course(0, 0, [], None)
+_EMPTY = BestSoFar(0, 0, [], None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class _Repeated:
 
     study_seq: int
     results: int
-    found: Repeats | None
+    repeats: Repeats | None
 
 
 class Records:
@@ -53,7 +53,7 @@ class Records:
     read."""
 
     def __init__(self) -> None:
-        self._cached: LRUCache[tuple[str, frozenset[int]], Course] = LRUCache(STUDIES)
+        self._cached: LRUCache[tuple[str, frozenset[int]], BestSoFar] = LRUCache(STUDIES)
         """Incarnation of a study and the numbers of the results that are left out -> its records."""
         self._repeated: LRUCache[str, _Repeated] = LRUCache(STUDIES)
         """Incarnation of a study -> the results at the point of its best one."""
@@ -61,11 +61,11 @@ class Records:
 
     def of(self, connection: Connection, study: StudyRow | ListedStudy) -> RecordList:
         """Return the records of a study. ``connection`` must be in the transaction that read the row."""
-        return self.course(connection, study).found
+        return self.best_so_far(connection, study).records
 
-    def course(
+    def best_so_far(
         self, connection: Connection, study: StudyRow | ListedStudy, without: frozenset[int] = frozenset()
-    ) -> Course:
+    ) -> BestSoFar:
         """Return the records of a study, and its worst result. ``connection`` must be in the transaction that read the
         row. The results with the numbers ``without`` are left out."""
         key = study.incarnation, without
@@ -76,42 +76,42 @@ class Records:
         is_later = cached is not _EMPTY and cached.study_seq < study.study_seq
         if not is_later or events.has_changed_results(connection, study.id, cached.study_seq):
             cached = _EMPTY
-        found, worst = cached.found, cached.worst
+        records, worst = cached.records, cached.worst
         if cached.results < study.observations:
             later, worst = _new_records(connection, studies.get(connection, study.id), cached, without)
-            found = found + later
-        course = Course(study.study_seq, study.observations, found, worst)
+            records = records + later
+        best_so_far = BestSoFar(study.study_seq, study.observations, records, worst)
         with self._guard:
-            self._cached[key] = course
-        return course
+            self._cached[key] = best_so_far
+        return best_so_far
 
     def repeated(self, connection: Connection, study: ListedStudy) -> Repeats | None:
         """Return the results at the point of the best one; None if it is the only one there. All results are read only
         if one was added or changed since the last call. ``connection`` must be in the transaction that read the row."""
-        course = self.course(connection, study)
-        if not course.found or study.best is None:
+        best_so_far = self.best_so_far(connection, study)
+        if not best_so_far.records or study.best is None:
             return None
         with self._guard:
             cached = self._repeated.get(study.incarnation)
         if cached is not None and cached.study_seq == study.study_seq:
-            return cached.found
+            return cached.repeats
         if (
             cached is not None
             and cached.study_seq < study.study_seq
             and cached.results == study.observations
             and not events.has_changed_results(connection, study.id, cached.study_seq)
         ):
-            found = cached.found
+            repeats = cached.repeats
         else:
-            trial = observations.get(connection, study.id, course.found[-1][0]).trial
-            found = result_table.at_best(connection, study.id, trial, study.best)
+            trial = observations.get(connection, study.id, best_so_far.records[-1][0]).trial
+            repeats = result_table.at_best(connection, study.id, trial, study.best)
         with self._guard:
-            self._repeated[study.incarnation] = _Repeated(study.study_seq, study.observations, found)
-        return found
+            self._repeated[study.incarnation] = _Repeated(study.study_seq, study.observations, repeats)
+        return repeats
 
 
 def _new_records(
-    connection: Connection, study: StudyRow, cached: Course, without: frozenset[int]
+    connection: Connection, study: StudyRow, cached: BestSoFar, without: frozenset[int]
 ) -> tuple[RecordList, float | None]:
     """Return the new records among the results after those that are cached, and the worst of all results."""
     if has_several_objectives(study):
@@ -120,17 +120,17 @@ def _new_records(
         return _new_records_one_by_one(connection, study, cached, without)
     maximize = study.definition["direction"] == "maximize"
     which: dict[str, Any] = {"maximize": maximize, "after": cached.results, "without": without}
-    found = overview.records(connection, study.id, **which)
+    records = overview.records(connection, study.id, **which)
     worst = overview.worst(connection, study.id, **which)
-    better = [(seq, value) for seq, value in found if _is_better(study, value, cached.found)]
+    better = [(seq, value) for seq, value in records if _is_better(study, value, cached.records)]
     return better, _worse(study, cached.worst, worst)
 
 
 def _new_records_one_by_one(
-    connection: Connection, study: StudyRow, cached: Course, without: frozenset[int]
+    connection: Connection, study: StudyRow, cached: BestSoFar, without: frozenset[int]
 ) -> tuple[RecordList, float | None]:
     """As ``_new_records``, for an edited space or outcome constraints, which a query cannot check."""
-    found, has_all = list(cached.found), decided(study)
+    records, has_all = list(cached.records), decided(study)
     counts, worst = counting(study, definition_of(study.definition)), cached.worst
     for row in filter(has_all, filter(counts, observations.all_rows(connection, study.id, cached.results))):
         if row.seq in without:
@@ -138,13 +138,13 @@ def _new_records_one_by_one(
         violation, _ = rank(study, row.value, row.metrics)
         value = row.value or 0.0  # not None here
         worst = _worse(study, worst, value)
-        if violation == 0.0 and _is_better(study, value, found):
-            found.append((row.seq, value))
-    return found[len(cached.found) :], worst
+        if violation == 0.0 and _is_better(study, value, records):
+            records.append((row.seq, value))
+    return records[len(cached.records) :], worst
 
 
-def _worse(study: StudyRow, one: float | None, other: float | None) -> float | None:
-    values = [value for value in (one, other) if value is not None]
+def _worse(study: StudyRow, first: float | None, other: float | None) -> float | None:
+    values = [value for value in (first, other) if value is not None]
     return min(values, key=lambda value: merit(study, value), default=None)
 
 

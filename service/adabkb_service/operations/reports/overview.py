@@ -23,7 +23,7 @@ from adabkb_service.engine.simplex import with_shares_given_way
 from adabkb_service.engine.space import Space
 from adabkb_service.operations.model import analysis, coverage
 from adabkb_service.operations.model.density import density
-from adabkb_service.operations.model.records import Course, RecordList, Records
+from adabkb_service.operations.model.records import BestSoFar, RecordList, Records
 from adabkb_service.operations.model.sample import sampled
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.words.ending import EndedEarly, ended_early
@@ -52,7 +52,7 @@ class StudyLine:
     study: overview.ListedStudy
     state: str
     """The state, or ``ending`` if the study issues no more new points, but has trials without a result."""
-    course: Course
+    best_so_far: BestSoFar
     """The records, without the results that other results contradict."""
     owner: str | None
     """None if no token is required, or if the study has no owner."""
@@ -122,13 +122,13 @@ class Overview:
         return StudyList(lines, counts)
 
     def _line(self, connection: Connection, study: overview.ListedStudy, owner: str | None) -> StudyLine:
-        course = self._records.course(connection, study)
-        outliers, best = frozenset(study.outliers or ()), course.found[-1][0] if course.found else None
+        best_so_far = self._records.best_so_far(connection, study)
+        outliers, best = frozenset(study.outliers or ()), best_so_far.records[-1][0] if best_so_far.records else None
         is_doubted = best in outliers or is_beyond_reach(study.best, study.direction, study.objective or {})
         repeated = self._records.repeated(connection, study) if study.observations <= MAX_SOUGHT else None
-        if any(number in outliers for number, _ in course.found):
-            course = self._records.course(connection, study, outliers)
-        return StudyLine(study, _state(study), course, owner, is_doubted, repeated)
+        if any(number in outliers for number, _ in best_so_far.records):
+            best_so_far = self._records.best_so_far(connection, study, outliers)
+        return StudyLine(study, _state(study), best_so_far, owner, is_doubted, repeated)
 
     def table(
         self,

@@ -208,8 +208,8 @@ def best_tables(report: StudyReport) -> Iterator[tuple[str, str, Table | None]]:
     none = NO_COMPROMISE if found.results else REASONS["no_results"]
     yield "Measured best compromises", MEASURED if found.observed else none, _compromises(report.study, found)
     where = "" if not (report.is_now and found.model) else f" {IN_CONTEXT} {_context(report.study, found.model[0])}."
-    told = f"{EXPECTED}{where}" if found.model else NONE_EXPECTED
-    yield "Best compromises by the model", told, _expected_compromises(report, found)
+    text = f"{EXPECTED}{where}" if found.model else NONE_EXPECTED
+    yield "Best compromises by the model", text, _expected_compromises(report, found)
 
 
 def _compromises(study: answers.Study, found: Front) -> Table | None:

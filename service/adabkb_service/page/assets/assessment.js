@@ -2,7 +2,7 @@
 
 import { askWith } from "./asking.js";
 import { messageOf, statusOf } from "./caught.js";
-import { byId, made } from "./elements.js";
+import { byId, createElement } from "./elements.js";
 import { body } from "./forms.js";
 import { inUnit, numbered, shown, titled } from "./words.js";
 
@@ -24,11 +24,11 @@ const BUSY_MILLISECONDS = 15000;
 export class AssessmentPanel {
   /**
    * @param {import("./data.js").StudyData} data
-   * @param {() => void} told called when the sentences are shown
+   * @param {() => void} onShown called when the sentences are shown
    */
-  constructor(data, told) {
+  constructor(data, onShown) {
     this.data = data;
-    this.told = told;
+    this.onShown = onShown;
     this.panel = byId("assessment", HTMLElement);
     this.mayAct = this.panel.dataset.may !== "read";
     this.askedAt = 0;
@@ -49,7 +49,7 @@ export class AssessmentPanel {
       const [found, study] = await Promise.all([this.data.assessment(), this.data.study()]);
       isBusy = found.checks.some(({ check }) => check === "model_busy");
       this.panel.replaceChildren(this.sentences(found, study), ...this.warnings(found, study));
-      this.told();
+      this.onShown();
       this.doubtBest(found);
     } catch (error) {
       console.debug(error);
@@ -75,7 +75,7 @@ export class AssessmentPanel {
     column?.querySelector(".doubt")?.remove();
     column?.classList.toggle("doubted", progress.is_doubted);
     if (!column || !progress.is_doubted) return;
-    column.querySelector("p")?.after(made("p", { className: "doubt" }, DOUBTED));
+    column.querySelector("p")?.after(createElement("p", { className: "doubt" }, DOUBTED));
   }
 
   /** The sentences, each below its question.
@@ -125,7 +125,7 @@ export class AssessmentPanel {
     const [{ label, unit, low, high }] = was;
     const end = widened.low === low ? "high" : "low";
     const name = label || widened.name;
-    const button = made("button", { type: "button", className: "quiet" }, `Widen ${name} …`);
+    const button = createElement("button", { type: "button", className: "quiet" }, `Widen ${name} …`);
     button.addEventListener("click", () => {
       const form = byId("widen-form", HTMLFormElement);
       form.reset();
@@ -146,7 +146,7 @@ export class AssessmentPanel {
   remedies(seq) {
     return ["Correct", "Exclude"].flatMap((label) => {
       const href = `${this.data.page}/results/${seq}#${label.toLowerCase()}-${seq}`;
-      return [" ", made("a", { href }, label)];
+      return [" ", createElement("a", { href }, label)];
     });
   }
 
@@ -182,10 +182,13 @@ export class AssessmentPanel {
  * @param {string[]} all
  */
 function lines(all) {
-  const each = (/** @type {string} */ line) => made("div", {}, line);
+  const each = (/** @type {string} */ line) => createElement("div", {}, line);
   const rest = all.slice(MAX_LINES).map(each);
   if (!rest.length) return all.map(each);
-  return [...all.slice(0, MAX_LINES).map(each), made("details", {}, made("summary", {}, "more"), ...rest)];
+  return [
+    ...all.slice(0, MAX_LINES).map(each),
+    createElement("details", {}, createElement("summary", {}, "more"), ...rest),
+  ];
 }
 
 /** A button that opens the form for the next trial with these values held fixed.
@@ -193,7 +196,7 @@ function lines(all) {
  * @param {Record<string, unknown>} fixed
  */
 function trial(label, fixed) {
-  const button = made("button", { type: "button", className: "quiet" }, label);
+  const button = createElement("button", { type: "button", className: "quiet" }, label);
   button.addEventListener("click", () => askWith(fixed));
   return button;
 }

@@ -1,13 +1,13 @@
 // Bounds of metrics of a study, as a person changes them.
 
-import { dataOf, every, one } from "./elements.js";
+import { dataOf, query, queryAll } from "./elements.js";
 import { body, number } from "./forms.js";
 
 /** The field for one bound in a row.
  * @param {HTMLElement} row
  * @param {string} part
  */
-const field = (row, part) => one(row, `[data-part="${part}"]`, HTMLInputElement);
+const field = (row, part) => query(row, `[data-part="${part}"]`, HTMLInputElement);
 
 /** The number in a field; exact if it is unchanged, and undefined if the field is empty.
  * @param {HTMLInputElement} element
@@ -22,7 +22,7 @@ const exact = (element) =>
  * @param {HTMLFormElement} form
  */
 export function takeBounds(form) {
-  const rows = every(form, "[data-bound]", HTMLElement);
+  const rows = queryAll(form, "[data-bound]", HTMLElement);
   /** @param {HTMLElement} row */
   const boundsOf = (row) => {
     const bounds = Object.create(null);
@@ -33,7 +33,7 @@ export function takeBounds(form) {
     return bounds;
   };
   const bounded = () => rows.filter((row) => Object.keys(boundsOf(row)).length > 0);
-  const fields = rows.flatMap((row) => every(row, "input", HTMLInputElement));
+  const fields = rows.flatMap((row) => queryAll(row, "input", HTMLInputElement));
   form.requestBody = async () => {
     const outcome_constraints = bounded().map((row) => ({ metric: dataOf(row, "bound"), ...boundsOf(row) }));
     const isChanged = fields.some((each) => each.value !== each.defaultValue);

@@ -1,11 +1,11 @@
 // Check boxes for some of the parameters of a new study, such as the components of a mixture.
 
 import { differs } from "./choices.js";
-import { every, made } from "./elements.js";
+import { createElement, queryAll } from "./elements.js";
 import { text } from "./space.js";
 
 /** @param {HTMLElement} holder */
-const boxes = (holder) => every(holder, "input[type=checkbox]", HTMLInputElement);
+const boxes = (holder) => queryAll(holder, "input[type=checkbox]", HTMLInputElement);
 
 /** Create a check box for each parameter. Checked ones stay checked.
  * @param {HTMLElement} holder
@@ -18,9 +18,9 @@ export function fitBoxes(holder, rows) {
   const isChecked = new Set(checked.map((box) => box.dataset.of));
   holder.replaceChildren(
     ...named.map(([key, name]) => {
-      const box = made("input", { type: "checkbox", checked: isChecked.has(key) });
+      const box = createElement("input", { type: "checkbox", checked: isChecked.has(key) });
       Object.assign(box.dataset, { of: key, named: name });
-      return made("label", { className: "check" }, box, ` ${name}`);
+      return createElement("label", { className: "check" }, box, ` ${name}`);
     }),
   );
 }

@@ -1,6 +1,6 @@
 // The rows of a catalogue, as a person adds, withdraws and restores them.
 
-import { dataOf, one } from "./elements.js";
+import { dataOf, query } from "./elements.js";
 
 const PARTS = ["add", "withdraw", "restore"];
 
@@ -9,7 +9,7 @@ const PARTS = ["add", "withdraw", "restore"];
  */
 export function takeRows(form) {
   /** @param {string} part */
-  const field = (part) => one(form, `[data-part="${part}"]`, HTMLTextAreaElement);
+  const field = (part) => query(form, `[data-part="${part}"]`, HTMLTextAreaElement);
   form.requestBody = async () => {
     const change = Object.create(null);
     for (const part of PARTS) {

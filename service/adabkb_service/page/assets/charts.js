@@ -3,8 +3,8 @@
 // In a report, which is printed, all chosen charts are drawn.
 
 import { messageOf, statusOf } from "./caught.js";
-import { byId, dataOf, every, holder, made, one } from "./elements.js";
-import { say } from "./toasts.js";
+import { byId, closest, createElement, dataOf, query, queryAll } from "./elements.js";
+import { showToast } from "./toasts.js";
 import { figure, measured } from "./words.js";
 
 /** The colours of the page, as they are now: light or dark.
@@ -122,7 +122,7 @@ const LEGEND_MARK = 40; // width of a mark with its gaps, in pixels
  * @param {string[]} names of the legend
  */
 export function roomForLegend(chart, names) {
-  const width = one(byId(chart, HTMLElement), ".plot", HTMLElement).clientWidth || Infinity;
+  const width = query(byId(chart, HTMLElement), ".plot", HTMLElement).clientWidth || Infinity;
   let [lines, used] = [0, 0];
   for (const name of names) {
     const needed = LEGEND_MARK + LEGEND_LETTER * name.length;
@@ -159,9 +159,9 @@ export const NO_LOG = "only for numbers above 0";
  */
 export function allow(box, isAllowed, why) {
   box.disabled = !isAllowed;
-  const label = holder(box, "label", HTMLLabelElement);
+  const label = closest(box, "label", HTMLLabelElement);
   label.querySelector("small")?.remove();
-  if (!isAllowed) label.append(made("small", {}, why));
+  if (!isAllowed) label.append(createElement("small", {}, why));
 }
 
 const MIN_PLOT = 160; // height between the axes, in pixels
@@ -172,7 +172,7 @@ const BELOW_AXIS = 22; // height of the labels of an axis, in pixels
  * @param {{ top: number, bottom: number }} grid without the labels of its axis
  */
 export function heightAround(chart, { top, bottom }) {
-  const plot = one(byId(chart, HTMLElement), ".plot", HTMLElement);
+  const plot = query(byId(chart, HTMLElement), ".plot", HTMLElement);
   const { height } = plot.style; // of the last drawing
   plot.style.height = "";
   const usual = Number.parseFloat(getComputedStyle(plot).height);
@@ -267,8 +267,8 @@ export class Chart {
    */
   constructor(name, make, { select } = {}) {
     this.frame = byId(name, HTMLElement);
-    this.plot = one(this.frame, ".plot", HTMLElement);
-    this.told = one(this.frame, ".said", HTMLElement);
+    this.plot = query(this.frame, ".plot", HTMLElement);
+    this.caption = query(this.frame, ".said", HTMLElement);
     this.make = make;
     this.select = select;
     this.isDue = true;
@@ -284,11 +284,11 @@ export class Chart {
     this.wasLoading = false; // when the last drawing began
     this.drawnAt = 0;
     this.pause = MIN_MILLISECONDS;
-    for (const button of every(this.frame, "[data-save]", HTMLElement)) {
+    for (const button of queryAll(this.frame, "[data-save]", HTMLElement)) {
       button.addEventListener("click", () => this.save(dataOf(button, "save")));
     }
-    one(this.frame, ".controls", HTMLElement).addEventListener("change", () => this.due(true));
-    this.spoken = one(this.frame, "[role=status]", HTMLElement);
+    query(this.frame, ".controls", HTMLElement).addEventListener("change", () => this.due(true));
+    this.spoken = query(this.frame, "[role=status]", HTMLElement);
     this.at = { series: -1, point: 0 };
     this.plot.addEventListener("keydown", (event) => this.walk(event));
     this.isPrinted = this.frame.closest("[data-draws=all]") !== null;
@@ -331,7 +331,7 @@ export class Chart {
   }
 
   /** Mark the chart as busy while parts of it are missing. */
-  tellBusy() {
+  showBusy() {
     if (!this.isDrawing) this.frame.setAttribute("aria-busy", String(this.wasLoading || this.missing.size > 0));
   }
 
@@ -352,18 +352,18 @@ export class Chart {
     try {
       const made = await this.make(this);
       this.made = made;
-      if (made.empty !== undefined) this.tell("empty", made.empty);
+      if (made.empty !== undefined) this.setState("empty", made.empty);
       else this.show(made);
     } catch (error) {
       console.debug(error);
       this.isRefusedAsBusy = statusOf(error) === BUSY;
-      if (statusOf(error) === 422) this.tell("empty", messageOf(error));
+      if (statusOf(error) === 422) this.setState("empty", messageOf(error));
       else if (this.frame.dataset.state !== "shown")
-        this.tell("failed", `${messageOf(error)} The page tries again when the study changes.`);
+        this.setState("failed", `${messageOf(error)} The page tries again when the study changes.`);
     }
     this.timer = undefined;
     this.isDrawing = false;
-    this.tellBusy();
+    this.showBusy();
     // Requests that take the server long, because the study is large, are sent less often.
     this.pause = Math.max(MIN_MILLISECONDS, (Date.now() - this.drawnAt) / SHARE_OF_TIME);
     if (this.isDue) this.due(this.hasMore);
@@ -373,14 +373,14 @@ export class Chart {
    * @param {"shown" | "empty" | "failed"} state
    * @param {string} text
    */
-  tell(state, text) {
+  setState(state, text) {
     this.frame.dataset.state = state;
-    this.told.textContent = text;
+    this.caption.textContent = text;
   }
 
   /** @param {Drawn} made */
   show({ option, said, height }) {
-    this.tell("shown", said);
+    this.setState("shown", said);
     this.plot.style.height = height ? `${height}px` : "";
     if (!this.chart) {
       this.chart = echarts.init(this.plot, null, { renderer: this.isPrinted ? "svg" : "canvas" });
@@ -454,7 +454,7 @@ export class Chart {
     const { made: chart } = this;
     if (this.sheet || !chart || chart.empty !== undefined) return;
     const size = { width: PAPER_PIXELS, height: this.plot.getBoundingClientRect().height };
-    const sheet = made("div", { className: "sheet" });
+    const sheet = createElement("div", { className: "sheet" });
     this.plot.after(sheet);
     this.sheet = echarts.init(sheet, null, { renderer: "svg", ...size });
     this.sheet.setOption({ ...chart.option, animation: false });
@@ -478,7 +478,7 @@ export class Chart {
       this.drawing(made, "canvas", (drawn) =>
         drawn.renderToCanvas({ pixelRatio: PNG_PIXELS }).toBlob((blob) => {
           if (blob) download(name, blob);
-          else say("The browser cannot make a PNG of this chart. Save it as SVG instead.");
+          else showToast("The browser cannot make a PNG of this chart. Save it as SVG instead.");
         }),
       );
     else if (kind === "svg") download(name, new Blob([this.svg(made)], { type: "image/svg+xml" }));

@@ -1,6 +1,6 @@
 // The values of a choice in the form for a new study. Each has a field of its own, so it may contain any character.
 
-import { byId, dataOf, every, holder, one } from "./elements.js";
+import { byId, closest, dataOf, query, queryAll } from "./elements.js";
 import { isField, Mistyped, number } from "./forms.js";
 import { clearer, numeral } from "./words.js";
 
@@ -27,13 +27,13 @@ export const part = (row, name) => row.querySelector(named(name));
  * @param {Element} row
  * @param {string} name
  */
-export const area = (row, name) => one(row, named(name), HTMLElement);
+export const area = (row, name) => query(row, named(name), HTMLElement);
 
 /** A check box of a row.
  * @param {Element} row
  * @param {string} name
  */
-export const box = (row, name) => one(row, named(name), HTMLInputElement);
+export const box = (row, name) => query(row, named(name), HTMLInputElement);
 
 /** A field of a row.
  * @param {Element} row
@@ -58,7 +58,7 @@ export function text(row, name) {
  * @param {string} template
  */
 export const copied = (template) =>
-  document.importNode(one(byId(template, HTMLTemplateElement).content, "*", HTMLElement), true);
+  document.importNode(query(byId(template, HTMLTemplateElement).content, "*", HTMLElement), true);
 
 /** A number if it is written as one, else the text. So 1,4 and 007 are texts.
  * @param {string} typed
@@ -92,7 +92,7 @@ const ordered = (typed) => (Number.isFinite(numeral(typed)) ? numeral(typed) : t
 /** The fields of the values of a row.
  * @param {Element} row
  */
-export const fields = (row) => every(row, named("choice"), HTMLInputElement);
+export const fields = (row) => queryAll(row, named("choice"), HTMLInputElement);
 /** @param {Element} row */
 const filled = (row) => fields(row).filter((field) => field.value.trim() !== "");
 
@@ -162,10 +162,10 @@ export function addChoices(row, count = 1, before = null) {
  */
 function numbered(row) {
   fields(row).forEach((each, i) => {
-    const words = holder(each, "label", HTMLLabelElement).firstChild;
+    const words = closest(each, "label", HTMLLabelElement).firstChild;
     if (words instanceof Text) words.data = `Value ${i + 1} `;
-    const choice = holder(each, ".choice", HTMLElement);
-    one(choice, "[data-drop]", HTMLButtonElement).setAttribute("aria-label", `Remove value ${i + 1}`);
+    const choice = closest(each, ".choice", HTMLElement);
+    query(choice, "[data-drop]", HTMLButtonElement).setAttribute("aria-label", `Remove value ${i + 1}`);
   });
 }
 
@@ -183,8 +183,8 @@ export function dropChoice(row, choice) {
  * @param {HTMLInputElement} typed the field
  */
 export function putInPlace(row, typed) {
-  const told = area(row, "placed");
-  told.textContent = "";
+  const status = area(row, "placed");
+  status.textContent = "";
   const others = filled(row).filter((each) => each !== typed);
   const [value, ...numbers] = [typed, ...others].map((each) => meant(each, ordered));
   if (text(row, "kind") !== "ordinal" || typed.value.trim() === "" || others.length < 2) return;
@@ -197,11 +197,11 @@ export function putInPlace(row, typed) {
   )
     return;
   const after = others[numbers.findIndex((each) => order * (each - value) > 0)];
-  const choice = holder(typed, ".choice", HTMLElement);
-  if (after) holder(after, ".choice", HTMLElement).before(choice);
-  else holder(others[others.length - 1], ".choice", HTMLElement).after(choice);
+  const choice = closest(typed, ".choice", HTMLElement);
+  if (after) closest(after, ".choice", HTMLElement).before(choice);
+  else closest(others[others.length - 1], ".choice", HTMLElement).after(choice);
   numbered(row);
-  told.textContent = `${typed.value.trim()} was put in its place among the others.`;
+  status.textContent = `${typed.value.trim()} was put in its place among the others.`;
 }
 
 /** Whether values are numbers that ascend (1) or descend (-1); 0 otherwise.
@@ -231,7 +231,7 @@ const nonempty = (texts) => texts.map((each) => each.trim()).filter((each) => ea
  * @param {HTMLInputElement} typed the field
  */
 export function offerValues(row, typed) {
-  const choice = holder(typed, ".choice", HTMLElement);
+  const choice = closest(typed, ".choice", HTMLElement);
   choice.querySelector("[data-takes-apart]")?.remove();
   const values = valuesOf(typed.value);
   if (values.length < 2) return;
@@ -253,8 +253,8 @@ export function offerValues(row, typed) {
 function fill(row, first, values) {
   const at = fields(row).indexOf(first);
   for (const later of fields(row).slice(at + 1))
-    if (later.value.trim() === "") holder(later, ".choice", HTMLElement).remove();
-  addChoices(row, values.length - 1, holder(first, ".choice", HTMLElement).nextElementSibling);
+    if (later.value.trim() === "") closest(later, ".choice", HTMLElement).remove();
+  addChoices(row, values.length - 1, closest(first, ".choice", HTMLElement).nextElementSibling);
   for (const [i, value] of values.entries()) fields(row)[at + i].value = value;
   first.dispatchEvent(new Event("input", { bubbles: true }));
 }

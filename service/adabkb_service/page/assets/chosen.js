@@ -1,7 +1,7 @@
 // The charts that a page shows, and their settings. A person chooses them, and the address of the page keeps them, so
 // that anyone who opens the address sees the same.
 
-import { around, byId, dataOf, every, made, one } from "./elements.js";
+import { byId, closestToTarget, createElement, dataOf, query, queryAll } from "./elements.js";
 
 const CHARTS = "charts";
 /** A setting of a chart, except the step of a replay. */
@@ -15,7 +15,7 @@ const isSetting = (element) => element instanceof HTMLSelectElement || element i
 /** All settings of the page.
  * @returns {Setting[]}
  */
-const settings = () => every(document, SETTING, HTMLElement).filter(isSetting);
+const settings = () => queryAll(document, SETTING, HTMLElement).filter(isSetting);
 
 /** @param {Setting} setting */
 const isCheckbox = (setting) => setting instanceof HTMLInputElement && setting.type === "checkbox";
@@ -36,7 +36,7 @@ function set(setting, value) {
     setting.value = value;
 }
 
-const frames = () => every(document, "figure.chart", HTMLElement);
+const frames = () => queryAll(document, "figure.chart", HTMLElement);
 const shownNames = () =>
   frames()
     .filter((each) => !each.hidden)
@@ -122,15 +122,15 @@ export function keepChoices() {
     for (const [name, value] of differing()) kept.append(name, value);
     const text = kept.toString().replaceAll("%2C", ",");
     history.replaceState(null, "", `${location.pathname}${text && `?${text}`}${location.hash}`);
-    for (const link of every(document, "a[data-same-charts]", HTMLAnchorElement))
+    for (const link of queryAll(document, "a[data-same-charts]", HTMLAnchorElement))
       link.search = differing().toString().replaceAll("%2C", ",");
   };
   keep();
   document.addEventListener("change", (event) => {
-    if (around(event, `${SETTING}, #chooser input`, HTMLElement)) keep();
+    if (closestToTarget(event, `${SETTING}, #chooser input`, HTMLElement)) keep();
   });
   document.addEventListener("formdata", (event) => {
-    if (around(event, "form[data-same-charts]", HTMLFormElement))
+    if (closestToTarget(event, "form[data-same-charts]", HTMLFormElement))
       for (const [name, value] of differing()) event.formData.append(name, value);
   });
 }
@@ -146,14 +146,14 @@ function unfold(frame) {
 /** A check box for each chart. */
 function offer() {
   const boxes = frames().map((frame) => {
-    const box = made("input", { type: "checkbox", checked: !frame.hidden });
+    const box = createElement("input", { type: "checkbox", checked: !frame.hidden });
     box.dataset.shows = frame.id;
-    return made("label", { className: "check" }, box, ` ${one(frame, "h3", HTMLElement).textContent}`);
+    return createElement("label", { className: "check" }, box, ` ${query(frame, "h3", HTMLElement).textContent}`);
   });
   const chooser = byId("chooser", HTMLElement);
-  one(chooser, "div", HTMLElement).replaceChildren(...boxes);
+  query(chooser, "div", HTMLElement).replaceChildren(...boxes);
   chooser.addEventListener("change", (event) => {
-    const box = around(event, "input", HTMLInputElement);
+    const box = closestToTarget(event, "input", HTMLInputElement);
     if (!box) return;
     const frame = byId(dataOf(box, "shows"), HTMLElement);
     frame.hidden = !box.checked;

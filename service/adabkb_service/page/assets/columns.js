@@ -151,7 +151,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
   const calledOf = (/** @type {string} */ name) => quantities[name]?.label ?? name;
   /** @type {(name: string) => NonNullable<Role["read"]>} */
   const numberOf = (name) => (cell, sign) => number(cell, quantities[name]?.unit, sign);
-  const told = objectives.length
+  const valueRoles = objectives.length
     ? []
     : [
         {
@@ -184,7 +184,7 @@ export function roles({ parameters, metrics: others = [], objectives = [], quant
       isNumber: hasNumbers(each),
       isNeeded: each.kind !== "fixed" && !each.when,
     })),
-    ...told,
+    ...valueRoles,
     ...metrics.map((name) => ({
       key: `metric:${name}`,
       label: title(name),

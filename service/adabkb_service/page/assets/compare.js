@@ -5,7 +5,7 @@ import { root } from "./calls.js";
 import { applyChoices, keepChoices, showByDefault, showChosenCharts } from "./chosen.js";
 import { compared, comparisonCharts, LOADING, learned, name, titlesOf } from "./comparison-charts.js";
 import { progressOf, rangesOf } from "./compromises.js";
-import { byId, every, made, one } from "./elements.js";
+import { byId, createElement, query, queryAll } from "./elements.js";
 import { printWith } from "./printing.js";
 import { STATES } from "./states.js";
 import { listenWhileVisible } from "./stream.js";
@@ -18,7 +18,7 @@ const MIN_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
 const MAX_FAILURES = 5; // in a row, after which a study is read again only after its next event
 
-const chosen = every(document, "#compare [name=study]:checked", HTMLInputElement).map((each) => each.value);
+const chosen = queryAll(document, "#compare [name=study]:checked", HTMLInputElement).map((each) => each.value);
 
 /** The goal of a study, in words.
  * @param {ShownStudy} study
@@ -48,7 +48,7 @@ function compromisesOf({ study: { quantities = {} }, front, isLearned }) {
   const progress = progressOf(front);
   return [
     `${counted(observed.length, "best compromise")}: ${rangesOf(objectives, observed, quantities)}`,
-    ...(progress ? [" ", made("small", {}, progress)] : []),
+    ...(progress ? [" ", createElement("small", {}, progress)] : []),
   ];
 }
 
@@ -58,14 +58,23 @@ function compromisesOf({ study: { quantities = {} }, front, isLearned }) {
 function list(all) {
   const rows = all.map((each) => {
     if (each.error !== undefined)
-      return made("tr", {}, made("th", { scope: "row" }, each.id), made("td", { colSpan: 5 }, each.error));
+      return createElement(
+        "tr",
+        {},
+        createElement("th", { scope: "row" }, each.id),
+        createElement("td", { colSpan: 5 }, each.error),
+      );
     const { id, name, study, count } = each;
     const { gap, quantity } = study;
-    return made(
+    return createElement(
       "tr",
       {},
-      made("th", { scope: "row" }, made("a", { href: `${root}/studies/${encodeURIComponent(id)}` }, name)),
-      made(
+      createElement(
+        "th",
+        { scope: "row" },
+        createElement("a", { href: `${root}/studies/${encodeURIComponent(id)}` }, name),
+      ),
+      createElement(
         "td",
         {},
         STATES[
@@ -74,29 +83,36 @@ function list(all) {
             : study.state
         ],
       ),
-      made("td", {}, goal(study)),
-      made(
+      createElement("td", {}, goal(study)),
+      createElement(
         "td",
         { className: "num" },
         figure(count, 9),
-        ...(study.counts.failed ? [made("br", {}), made("small", {}, `${figure(study.counts.failed, 9)} failed`)] : []),
+        ...(study.counts.failed
+          ? [createElement("br", {}), createElement("small", {}, `${figure(study.counts.failed, 9)} failed`)]
+          : []),
       ),
-      made(
+      createElement(
         "td",
         { className: study.objectives?.length ? "num several" : "num strong" },
         ...(study.objectives?.length ? compromisesOf(each) : [bestOf(each)]),
         ...(each.now
-          ? [" ", made("small", {}, `now ${expected(ofInterval(each.now, study.algorithm), quantity)} expected`)]
+          ? [
+              " ",
+              createElement("small", {}, `now ${expected(ofInterval(each.now, study.algorithm), quantity)} expected`),
+            ]
           : []),
-        ...(each.isDoubted ? [" ", made("small", { className: "doubt" }, "do not rely on it: see its warnings")] : []),
+        ...(each.isDoubted
+          ? [" ", createElement("small", { className: "doubt" }, "do not rely on it: see its warnings")]
+          : []),
       ),
-      made("td", { className: "num" }, gap == null ? "–" : inPoints(gap, quantity)),
+      createElement("td", { className: "num" }, gap == null ? "–" : inPoints(gap, quantity)),
     );
   });
   const table = byId("compared", HTMLTableElement);
   const focused = document.activeElement?.closest("#compared") ? document.activeElement.getAttribute("href") : null;
-  one(table, "tbody", HTMLElement).replaceChildren(...rows);
-  every(table, "a", HTMLAnchorElement)
+  query(table, "tbody", HTMLElement).replaceChildren(...rows);
+  queryAll(table, "a", HTMLAnchorElement)
     .find((link) => link.getAttribute("href") === focused)
     ?.focus();
 }

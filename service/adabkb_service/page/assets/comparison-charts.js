@@ -114,7 +114,7 @@ async function answered(studies, read, chart) {
       found[i] = { value: await read(each) };
     } catch (error) {
       missing.delete(each);
-      chart.tellBusy();
+      chart.showBusy();
       throw error;
     }
     if (isTaken) chart.more();
@@ -413,14 +413,14 @@ function volume(all, readable) {
     const differ =
       new Set(references).size > 1 ? ["their reference points differ, so the heights cannot be compared"] : [];
     const drawn = having.map(({ each }) => each);
-    const told = having.map(({ each, front }) => `${each.name}: ${progressOf(front)}`);
+    const sentences = having.map(({ each, front }) => `${each.name}: ${progressOf(front)}`);
     return {
       option,
       header: ["study", "result", "hypervolume"],
       rows: having.flatMap(({ each, front }) =>
         front.history.map(({ observation, hypervolume }) => [each.id, observation, hypervolume]),
       ),
-      said: said(all, drawn, [...told, ...differ]),
+      said: said(all, drawn, [...sentences, ...differ]),
     };
   });
 }

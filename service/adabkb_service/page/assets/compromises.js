@@ -1,7 +1,7 @@
 // The best compromises of a study with several objectives: the results that no other one dominates, with their points,
 // and the points that the model expects to be the best compromises.
 
-import { byId, made, one } from "./elements.js";
+import { byId, createElement, query } from "./elements.js";
 import { asShown, Scale } from "./scale.js";
 import { column, counted, cut, expected, figure, inUnit, measured, ofInterval } from "./words.js";
 
@@ -39,7 +39,7 @@ export function resultsAt(point, results, { parameters }) {
 }
 
 /** @type {(text: string, isNumber?: boolean) => HTMLTableCellElement} */
-const cell = (text, isNumber = true) => made("td", { className: isNumber ? "num" : "" }, text);
+const cell = (text, isNumber = true) => createElement("td", { className: isNumber ? "num" : "" }, text);
 
 /** The cells of the values of a point.
  * @param {ShownStudy} study
@@ -58,7 +58,7 @@ function settings(study, point) {
  * @param {{ trial: number | null, seq: number }} result
  */
 function linkTo(data, { trial, seq }) {
-  const link = made("a", {}, trial === null ? `R${seq}` : String(trial));
+  const link = createElement("a", {}, trial === null ? `R${seq}` : String(trial));
   link.href = trial === null ? `${data.page}/results/${seq}` : data.trialPage(trial);
   return link;
 }
@@ -89,12 +89,12 @@ export async function listCompromises(data) {
       quantities[name],
     ),
   );
-  one(table, "tbody", HTMLElement).replaceChildren(
+  query(table, "tbody", HTMLElement).replaceChildren(
     ...shown.map((each, i) =>
-      made(
+      createElement(
         "tr",
         {},
-        made("th", { scope: "row", className: "num" }, linkTo(data, { ...each, seq: each.observation })),
+        createElement("th", { scope: "row", className: "num" }, linkTo(data, { ...each, seq: each.observation })),
         ...columns.map((texts) => cell(texts[i])),
         ...settings(study, each.parameters),
       ),
@@ -102,7 +102,7 @@ export async function listCompromises(data) {
   );
   byId("compromises-said", HTMLElement).replaceChildren(
     ...(observed.length
-      ? [made("strong", {}, String(observed.length)), ` ${rangesOf(objectives, observed, quantities)}`]
+      ? [createElement("strong", {}, String(observed.length)), ` ${rangesOf(objectives, observed, quantities)}`]
       : [results ? "No result satisfies all bounds yet." : "No results yet."]),
   );
   table.removeAttribute("aria-busy");
@@ -123,19 +123,19 @@ async function listExpected(data, { objectives, model }, study) {
     .sort((a, b) => byFirst(first)(a.metrics[first.metric].mean, b.metrics[first.metric].mean));
   const isAsked = data.context === undefined && parameters.some(({ context }) => context);
   const table = byId("expected-compromises", HTMLTableElement);
-  one(table, "tbody", HTMLElement).replaceChildren(
+  query(table, "tbody", HTMLElement).replaceChildren(
     ...sorted.slice(0, MAX_ROWS).map((each) => {
       const links = resultsAt(each.parameters, results, study).flatMap((result) => [", ", linkTo(data, result)]);
-      const told = quantitiesOf(study).map((name) => {
+      const cells = quantitiesOf(study).map((name) => {
         const found = each.metrics[name];
         const { unit: _, ...plain } = quantities[name] ?? {};
         return cell(found ? expected(ofInterval(cut(found, quantities[name]), algorithm), plain) : "–");
       });
-      return made(
+      return createElement(
         "tr",
         {},
-        made("th", { scope: "row", className: "num" }, ...links.slice(1)),
-        ...told,
+        createElement("th", { scope: "row", className: "num" }, ...links.slice(1)),
+        ...cells,
         ...(bounds.length ? [cell(figure(each.feasible_probability, 2))] : []),
         ...settings(study, each.parameters),
       );

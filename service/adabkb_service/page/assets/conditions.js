@@ -2,26 +2,26 @@
 // their values from lists.
 
 import { area, choices, copied, differs, text } from "./choices.js";
-import { dataOf, every, made, one } from "./elements.js";
+import { createElement, dataOf, query, queryAll } from "./elements.js";
 import { Mistyped } from "./forms.js";
 import { clearer, numeral } from "./words.js";
 
 const ROWS = "one of the rows; a semicolon between several";
 
 /** @param {Element} row */
-const conditionsIn = (row) => every(area(row, "conditions"), ":scope > *", HTMLElement);
+const conditionsIn = (row) => queryAll(area(row, "conditions"), ":scope > *", HTMLElement);
 /** @param {Element} row */
 const isNumeric = (row) => ["float", "int"].includes(text(row, "kind"));
 /** @param {Element} row */
 const isCatalogue = (row) => text(row, "kind") === "catalogue";
 /** @param {Element} condition */
-const parentField = (condition) => one(condition, '[data-part="parent"]', HTMLSelectElement);
+const parentField = (condition) => query(condition, '[data-part="parent"]', HTMLSelectElement);
 /** The field for numbers or names of rows, in a condition on a parameter without a list of values.
  * @param {Element} condition
  */
-const typedIn = (condition) => one(area(condition, "allowed"), "input", HTMLInputElement);
+const typedIn = (condition) => query(area(condition, "allowed"), "input", HTMLInputElement);
 /** @param {Element} within */
-const checkedIn = (within) => new Set(every(within, "input:checked", HTMLInputElement).map((each) => each.value));
+const checkedIn = (within) => new Set(queryAll(within, "input:checked", HTMLInputElement).map((each) => each.value));
 /** @type {(condition: Element, rows: HTMLElement[]) => HTMLElement | undefined} */
 const parentOf = (condition, rows) => rows.find((row) => row.dataset.key === parentField(condition).value);
 
@@ -51,7 +51,7 @@ export function showConditions(row, rows, when) {
     fitConditions(row, rows);
     const wanted = new Set(values.map((value) => JSON.stringify(value)));
     for (const { value, key } of parent ? choices(parent) : []) {
-      const [box] = every(condition, `input[value="${key}"]`, HTMLInputElement);
+      const [box] = queryAll(condition, `input[value="${key}"]`, HTMLInputElement);
       if (box) box.checked = wanted.has(JSON.stringify(value));
     }
     if (parent && (isNumeric(parent) || isCatalogue(parent))) typedIn(condition).value = values.join("; ");
@@ -110,7 +110,7 @@ function fitAllowed(holder, parent) {
 function labelled(name, properties) {
   const label = document.createElement("label");
   label.className = "check";
-  const field = made("input", properties);
+  const field = createElement("input", properties);
   label.append(...(field.type === "checkbox" ? [field, ` ${name}`] : [`${name} `, field]));
   return label;
 }

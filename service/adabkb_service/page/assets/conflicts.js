@@ -3,7 +3,7 @@
 import { call } from "./calls.js";
 import { Guided, statusOf } from "./caught.js";
 import { dataOf } from "./elements.js";
-import { body, fieldsOf, isChanged, Mistakes, Mistyped, tellProblem } from "./forms.js";
+import { body, fieldsOf, isChanged, Mistakes, Mistyped, showProblem } from "./forms.js";
 import { same } from "./kept.js";
 import { figure } from "./words.js";
 
@@ -37,8 +37,8 @@ const isEmpty = (value) => value === null || value === "" || (isObject(value) &&
  */
 export function conflict(field, stored, remedy = "save again") {
   const what = isEmpty(stored) ? "emptied this field" : `changed this to ${words(stored)}`;
-  const told = `Another person has ${what} since you opened the form. To store your input instead, ${remedy}.`;
-  return new Mistyped(field, told);
+  const message = `Another person has ${what} since you opened the form. To store your input instead, ${remedy}.`;
+  return new Mistyped(field, message);
 }
 
 /** The errors at the changed fields of a form that have other values by now than when it was opened.
@@ -90,7 +90,7 @@ export function markOthersChanges(form, known) {
     console.debug(error); // mistyped input is reported when the form is sent
   }
   const conflicts = conflictsIn(form, was, now, sent, "save it");
-  if (conflicts.length) tellProblem(form, new Mistakes(conflicts));
+  if (conflicts.length) showProblem(form, new Mistakes(conflicts));
 }
 
 /** The note beside a result, if a person has changed it.

@@ -129,8 +129,11 @@ export function coverageChart(data) {
           ...(isBest ? {} : { colours: [mixed(ink.accent, ink.surface), ink.accent] }),
         })
       : [];
-    option.tooltip = { ...option.tooltip, formatter: (/** @type {ChartPoint} */ { data: { cell } }) => told(cell) };
-    const told = (/** @type {typeof cells[0]} */ { column, row, count, failed, isExcluded, best }) =>
+    option.tooltip = {
+      ...option.tooltip,
+      formatter: (/** @type {ChartPoint} */ { data: { cell } }) => tooltipOf(cell),
+    };
+    const tooltipOf = (/** @type {typeof cells[0]} */ { column, row, count, failed, isExcluded, best }) =>
       [
         `${x.title}: ${column.words}`,
         `${y.title}: ${row.words}`,

@@ -49,7 +49,7 @@ export function curvesChart(data) {
     option.tooltip = {
       ...option.tooltip,
       formatter: (/** @type {{ seriesIndex: number, data?: [number, number] }} */ { seriesIndex, data: point }) =>
-        told(curves[seriesIndex], quantity, point),
+        tooltipOf(curves[seriesIndex], quantity, point),
     };
     const rows = curves.flatMap((each) => each.points.map(([step, value]) => [each.trial, each.state, step, value]));
     return { option, header: ["trial", "state", "step", "value"], rows, said: said(curves, numbered) };
@@ -96,7 +96,7 @@ function nothing(numbered, ofBest) {
  * @param {Quantity} quantity
  * @param {[number, number]} [point]
  */
-function told(curve, quantity, point) {
+function tooltipOf(curve, quantity, point) {
   const lines = [`trial ${curve.trial}${curve.worker ? `, ${curve.worker}` : ""}, ${STATES[curve.state]}`];
   if (point) lines.push(`step ${point[0]}: ${measured(point[1], quantity)}`);
   if (curve.value !== null) lines.push(`result ${measured(curve.value, quantity)}`);

@@ -1,7 +1,7 @@
 // The data of a study's charts. Each answer of the server is read once, until the study changes.
 
 import { call, listed, root } from "./calls.js";
-import { ifThere } from "./elements.js";
+import { byIdOrNull } from "./elements.js";
 import { Scale } from "./scale.js";
 import { cut, titled } from "./words.js";
 
@@ -110,7 +110,7 @@ export class StudyData {
 
   /** The metric that the charts show; none if it is the objective. */
   shown() {
-    return ifThere("shown-metric", HTMLSelectElement)?.value || undefined;
+    return byIdOrNull("shown-metric", HTMLSelectElement)?.value || undefined;
   }
 
   /** The shown metric as a part of a query, after this separator.
@@ -318,7 +318,7 @@ export class StudyData {
     const query = along(names);
     const slice = await this.once(`slice ${query}`, () => call("GET", `${this.api}/slice?${query}`));
     const [name, { quantity }] = [this.shown(), await this.study()];
-    const told = (/** @type {any} */ each) =>
+    const ofMetric = (/** @type {any} */ each) =>
       name === undefined
         ? each
         : {
@@ -326,7 +326,7 @@ export class StudyData {
             feasible_probability: each.feasible_probability,
             finish_probability: each.finish_probability,
           };
-    return { ...slice, predictions: slice.predictions.map((/** @type {any} */ each) => cut(told(each), quantity)) };
+    return { ...slice, predictions: slice.predictions.map((/** @type {any} */ each) => cut(ofMetric(each), quantity)) };
   }
 
   /** Which points of the slice along one or two parameters the constraints and mixtures forbid; null if there are none.

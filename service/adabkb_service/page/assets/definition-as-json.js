@@ -16,7 +16,7 @@ let isWrong = false; // the text is not JSON
 let isNew = false; // somebody is writing the text, which the form does not show yet
 
 /** @param {string} words */
-function tell(words, isFault = false) {
+function showStatus(words, isFault = false) {
   said.textContent = words;
   isWrong = isFault;
   if (isFault) field.setAttribute("aria-invalid", "true");
@@ -41,9 +41,9 @@ function follow() {
   unread = null;
   try {
     field.value = JSON.stringify(definition(), null, 2);
-    tell("");
+    showStatus("");
   } catch (error) {
-    tell(`The text follows the form again when this is right: ${messageOf(error)}`);
+    showStatus(`The text follows the form again when this is right: ${messageOf(error)}`);
   }
 }
 
@@ -54,10 +54,10 @@ function take(written) {
   try {
     fill(written);
     unread = null;
-    tell("The form shows this definition.");
+    showStatus("The form shows this definition.");
   } catch {
     unread = written;
-    tell("The form cannot show this definition. It is sent as it stands here.");
+    showStatus("The form cannot show this definition. It is sent as it stands here.");
   }
 }
 
@@ -67,10 +67,10 @@ function take(written) {
 function read(then) {
   try {
     const written = field.value.trim() === "" ? null : parsed();
-    tell("");
+    showStatus("");
     if (written) then(written);
   } catch (error) {
-    tell(messageOf(error), true);
+    showStatus(messageOf(error), true);
   }
 }
 

@@ -2,7 +2,7 @@
 // find the field of an error.
 
 import { copied, showValue } from "./choices.js";
-import { byId, dataOf, every, holder, made as madeElement, one } from "./elements.js";
+import { byId, closest, dataOf, createElement as madeElement, query, queryAll } from "./elements.js";
 import { body, fieldsOf, Mistyped, number, together } from "./forms.js";
 import { kept } from "./kept.js";
 import { fieldOfMixture, fitMixtures, guessShares, mixture, mixtureInWords, showMixture } from "./mixtures.js";
@@ -35,8 +35,8 @@ const rule = byId("new-rule", HTMLSelectElement);
 const costBudget = byId("new-cost-budget", HTMLInputElement);
 const costUnit = byId("new-cost-unit", HTMLInputElement);
 
-const parameterRows = () => every(rows, ":scope > *", HTMLElement);
-const mixtureRows = () => every(mixtures, ":scope > *", HTMLElement);
+const parameterRows = () => queryAll(rows, ":scope > *", HTMLElement);
+const mixtureRows = () => queryAll(mixtures, ":scope > *", HTMLElement);
 
 let described = 0;
 /** @type {{ given: Record<string, any>, shown: Record<string, any> }} */
@@ -48,7 +48,7 @@ let filled = { given: {}, shown: {} };
 export function describe(within) {
   for (const note of within.querySelectorAll(".field > small")) {
     note.id ||= `note-${++described}`;
-    const field = one(holder(note, ".field", HTMLElement), "input, select, textarea", HTMLElement);
+    const field = query(closest(note, ".field", HTMLElement), "input, select, textarea", HTMLElement);
     field.setAttribute("aria-describedby", note.id);
   }
 }
@@ -60,7 +60,7 @@ export function describe(within) {
  */
 function addRow(template, others, label) {
   const row = copied(template);
-  one(row, "[data-remove]", HTMLButtonElement).addEventListener("click", () => {
+  query(row, "[data-remove]", HTMLButtonElement).addEventListener("click", () => {
     row.remove();
     fitParameters();
     form.dispatchEvent(new Event("input"));
@@ -93,15 +93,16 @@ const hasSeveral = () => direction.value === "several";
 /** Show the fields of the chosen direction and of the chosen early-stopping rule. */
 export function fitFields() {
   byId("several", HTMLElement).hidden = !hasSeveral() || "edits" in form.dataset;
-  for (const field of every(form, "[data-alone]", HTMLElement)) field.hidden = hasSeveral() || "edits" in form.dataset;
+  for (const field of queryAll(form, "[data-alone]", HTMLElement))
+    field.hidden = hasSeveral() || "edits" in form.dataset;
   while (hasSeveral() && objectives.children.length < 2) addObjective();
-  for (const field of every(form, "[data-rules]", HTMLElement))
+  for (const field of queryAll(form, "[data-rules]", HTMLElement))
     field.hidden =
       !dataOf(field, "rules").split(" ").includes(rule.value) || ("several" in field.dataset && !hasSeveral());
 }
 
 /** Show the goal of the study, or that it is still to be chosen, and its rules. */
-export function tellGoal() {
+export function showGoal() {
   /** @type {[name: string, to: string][]} */
   const goals = hasSeveral()
     ? [...objectives.children].map((row, i) => [
@@ -109,14 +110,14 @@ export function tellGoal() {
         field(row, "direction").value,
       ])
     : [[wordOfResult("label").value.trim() || "The result", direction.value]];
-  const told = goals.filter(([, to]) => to).map(([name, to]) => `${name} will be ${to}d`);
+  const parts = goals.filter(([, to]) => to).map(([name, to]) => `${name} will be ${to}d`);
   const open = goals.filter(([, to]) => !to).map(([name]) => name.replace(/^The/, "the"));
   if (open.length)
-    told.push(`${told.length ? "choose" : "Choose"} whether ${open.join(" and ")} should be large or small`);
+    parts.push(`${parts.length ? "choose" : "Choose"} whether ${open.join(" and ")} should be large or small`);
   const given = byId("new-budget", HTMLInputElement).value.trim();
   const budget = /^\d+\s*plates?$/i.test(given) ? counted(Number.parseInt(given, 10), "plate") : numeral(given);
   const within = typeof budget === "number" ? (budget > 0 ? counted(budget, "trial") : "") : budget;
-  byId("goal", HTMLElement).textContent = `${told.join(", ")}${within && `, in ${within}`}.`;
+  byId("goal", HTMLElement).textContent = `${parts.join(", ")}${within && `, in ${within}`}.`;
   byId("summary-rules", HTMLElement).replaceChildren(...rulesInWords().map((rule) => madeElement("li", {}, rule)));
 }
 
@@ -172,7 +173,7 @@ export function addMixtureOfShares() {
 /** @type {(name: string) => HTMLElement | null} */
 const fieldOfResult = (name) => form.querySelector(`[data-quantity="${CSS.escape(name)}"]`);
 /** @type {(name: string) => HTMLInputElement} */
-const wordOfResult = (name) => one(form, `[data-quantity="${name}"]`, HTMLInputElement);
+const wordOfResult = (name) => query(form, `[data-quantity="${name}"]`, HTMLInputElement);
 const measured = () => [...(hasSeveral() ? objectives.children : []), ...quantities.children];
 const filledIn = (/** @type {Field} */ field) => field.value.trim() || undefined;
 /** @type {Record<string, (field: Field) => unknown>} */

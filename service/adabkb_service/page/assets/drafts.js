@@ -2,7 +2,7 @@
 // stores, discards or cancels it, or logs out in this tab.
 
 import { UNANSWERED } from "./calls.js";
-import { byId, every, made } from "./elements.js";
+import { byId, createElement, queryAll } from "./elements.js";
 import { fieldsOf, isChanged, labelOf } from "./forms.js";
 
 /** @typedef {{ value: string | boolean, base: string, label: string }} Typed with what the field showed before */
@@ -107,9 +107,9 @@ function keep(form) {
 export function discardDraft(form) {
   for (const each of [form, ...sharing(form)]) {
     sessionStorage.removeItem(keyOf(each));
-    for (const hint of every(each, ".restored", HTMLElement)) hint.remove();
+    for (const hint of queryAll(each, ".restored", HTMLElement)) hint.remove();
   }
-  tellOrphans();
+  showOrphans();
 }
 
 /** The forms with fields from which a form takes values.
@@ -139,14 +139,14 @@ export function forgetDrafts() {
  * @param {() => void} [discard]
  */
 function hint(tag, text, discard) {
-  const told = made(tag, { className: "restored" }, `${text} `);
-  told.setAttribute("role", "status");
+  const element = createElement(tag, { className: "restored" }, `${text} `);
+  element.setAttribute("role", "status");
   if (discard) {
-    const button = made("button", { type: "button", className: "quiet", textContent: "Discard it" });
+    const button = createElement("button", { type: "button", className: "quiet", textContent: "Discard it" });
     button.addEventListener("click", discard);
-    told.append(button);
+    element.append(button);
   }
-  return told;
+  return element;
 }
 
 /** Fill a form with its draft, and say so in the form.
@@ -167,17 +167,17 @@ export function restoreDraft(form) {
   const others = fields
     .filter(([name, field]) => draft[name].base !== baseOf(field))
     .map(([, field]) => ` ${labelOf(field)} was changed meanwhile: ${baseOf(field) || "it is empty now"}.`);
-  const told = hint("p", `Restored what you had typed.${others.join("")}`, () => {
+  const element = hint("p", `Restored what you had typed.${others.join("")}`, () => {
     for (const [, field] of fields) fill(field, isBox(field) ? baseOf(field) === "true" : baseOf(field));
     discardDraft(form);
   });
-  form.prepend(told);
+  form.prepend(element);
 }
 
 /** Say what was typed into forms that the page does not have any more. */
-function tellOrphans() {
+function showOrphans() {
   const shown = document.getElementById("orphans");
-  const present = new Set(every(document, "form[data-api]", HTMLFormElement).map(keyOf));
+  const present = new Set(queryAll(document, "form[data-api]", HTMLFormElement).map(keyOf));
   const keys = Object.keys(sessionStorage).filter((key) => key.startsWith(ofPage()) && !present.has(key));
   const texts = keys.flatMap((key) => Object.values(/** @type {Draft} */ (stored(key)))).filter(({ label }) => label);
   const listed = texts.map(
@@ -187,20 +187,20 @@ function tellOrphans() {
   if (shown?.dataset.text === text) return;
   shown?.remove();
   if (!text) return;
-  const told = hint("div", text, () => {
+  const banner = hint("div", text, () => {
     for (const key of keys) sessionStorage.removeItem(key);
-    told.remove();
+    banner.remove();
   });
-  told.id = "orphans";
-  told.dataset.text = text;
-  told.classList.add("banner");
-  document.querySelector("main")?.prepend(told);
+  banner.id = "orphans";
+  banner.dataset.text = text;
+  banner.classList.add("banner");
+  document.querySelector("main")?.prepend(banner);
 }
 
 /** Fill the forms of the page with their drafts. */
 export function restoreDrafts() {
-  for (const form of every(document, "form[data-api]", HTMLFormElement)) restoreDraft(form);
-  tellOrphans();
+  for (const form of queryAll(document, "form[data-api]", HTMLFormElement)) restoreDraft(form);
+  showOrphans();
 }
 
 /** Keep the draft of a form whose fields are given, but for rows that a person may add. The draft has all values by
@@ -287,7 +287,7 @@ document.addEventListener("click", ({ target }) => {
   const button = target instanceof Element ? target.closest("button[data-closes]:not([data-opens])") : null;
   const dialog = button?.closest("dialog");
   if (!dialog) return;
-  for (const form of every(dialog, "form[data-api]", HTMLFormElement)) {
+  for (const form of queryAll(dialog, "form[data-api]", HTMLFormElement)) {
     discardDraft(form);
   }
 });

@@ -1,7 +1,7 @@
 // Edit a running study: the changes, and a preview of their effects.
 
 import { definition } from "./definition.js";
-import { byId, every, holder, one } from "./elements.js";
+import { byId, closest, query, queryAll } from "./elements.js";
 import { same } from "./kept.js";
 import { area, box, field, ofRow, part, text } from "./space.js";
 import { counted, figure } from "./words.js";
@@ -14,7 +14,7 @@ const REPLACED = { constraints: [], mixtures: [], prior: {}, baseline: {} };
 const form = byId("new", HTMLFormElement);
 const section = byId("preview", HTMLElement);
 const save = byId("save", HTMLButtonElement);
-const rows = () => every(byId("parameters", HTMLElement), ":scope > *", HTMLElement);
+const rows = () => queryAll(byId("parameters", HTMLElement), ":scope > *", HTMLElement);
 
 /** @type {Record<string, any>} */
 let before = {};
@@ -26,8 +26,8 @@ export function startEditing() {
   before = definition();
   for (const row of rows()) {
     box(row, "name").readOnly = true;
-    for (const button of every(row, "[data-remove]", HTMLElement)) button.hidden = true;
-    holder(area(row, "default"), ".field", HTMLElement).remove();
+    for (const button of queryAll(row, "[data-remove]", HTMLElement)) button.hidden = true;
+    closest(area(row, "default"), ".field", HTMLElement).remove();
   }
 }
 
@@ -101,7 +101,7 @@ function show({ detail: { answer, sent } }) {
     row.append(Object.assign(cell("th", what), { scope: "row" }), cell("td", now), cell("td", after));
     return row;
   });
-  one(section, "tbody", HTMLElement).replaceChildren(...lines);
+  query(section, "tbody", HTMLElement).replaceChildren(...lines);
   const effects = EFFECTS.filter(([name]) => answer[name]).map(([name, words]) => words(answer[name]));
   if (!lines.length) effects.unshift("Nothing changes.");
   else {
@@ -110,7 +110,7 @@ function show({ detail: { answer, sent } }) {
   }
   if (answer.state === "complete") effects.push("The study is complete then.");
   byId("effects", HTMLElement).replaceChildren(...effects.map((words) => cell("li", words)));
-  for (const table of every(section, ".scroll", HTMLElement)) table.hidden = !lines.length;
+  for (const table of queryAll(section, ".scroll", HTMLElement)) table.hidden = !lines.length;
   save.hidden = !lines.length;
   save.dataset.body = JSON.stringify(sent);
   section.hidden = false;

@@ -7,7 +7,7 @@
  * @returns {T}
  */
 export function byId(id, kind) {
-  return one(document, `#${CSS.escape(id)}`, kind);
+  return query(document, `#${CSS.escape(id)}`, kind);
 }
 
 /** The first element in another one that a selector finds; it must be there, and of this kind.
@@ -17,7 +17,7 @@ export function byId(id, kind) {
  * @param {new () => T} kind
  * @returns {T}
  */
-export function one(within, selector, kind) {
+export function query(within, selector, kind) {
   /** @type {Element | null} */
   const element = within.querySelector(selector);
   if (element instanceof kind) return element;
@@ -31,7 +31,7 @@ export function one(within, selector, kind) {
  * @param {new () => T} kind
  * @returns {T}
  */
-export function holder(element, selector, kind) {
+export function closest(element, selector, kind) {
   /** @type {Element | null} */
   const found = element.closest(selector);
   if (found instanceof kind) return found;
@@ -54,7 +54,7 @@ export function dataOf(element, name) {
  * @param {new () => T} kind
  * @returns {T | null}
  */
-export function ifThere(id, kind) {
+export function byIdOrNull(id, kind) {
   /** @type {Element | null} */
   const element = document.getElementById(id);
   if (element === null || element instanceof kind) return /** @type {T | null} */ (element);
@@ -68,7 +68,7 @@ export function ifThere(id, kind) {
  * @param {new () => T} kind
  * @returns {T[]}
  */
-export function every(within, selector, kind) {
+export function queryAll(within, selector, kind) {
   const elements = [...within.querySelectorAll(selector)].filter((element) => element instanceof kind);
   return /** @type {T[]} */ (elements);
 }
@@ -80,7 +80,7 @@ export function every(within, selector, kind) {
  * @param {new () => T} kind
  * @returns {T | null}
  */
-export function around({ target }, selector, kind) {
+export function closestToTarget({ target }, selector, kind) {
   const element = target instanceof Element ? target.closest(selector) : null;
   return element instanceof kind ? element : null;
 }
@@ -92,7 +92,7 @@ export function around({ target }, selector, kind) {
  * @param {(Node | string)[]} children
  * @returns {HTMLElementTagNameMap[T]}
  */
-export function made(tag, properties, ...children) {
+export function createElement(tag, properties, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
   element.append(...children);
   return element;

@@ -2,14 +2,14 @@
 // becomes a constraint, such as not (ligand == "PPh3" and temperature > 80).
 
 import { choices, copied, differs, text } from "./choices.js";
-import { byId, dataOf, every, holder, one } from "./elements.js";
+import { byId, closest, dataOf, query, queryAll } from "./elements.js";
 import { Mistyped } from "./forms.js";
 import { numeral } from "./words.js";
 
 /** @typedef {HTMLInputElement | HTMLSelectElement} Choice */
 
 const table = byId("exclusions", HTMLTableElement);
-const frame = holder(table, ".scroll", HTMLElement);
+const frame = closest(table, ".scroll", HTMLElement);
 const combinations = () => [...table.tBodies[0].rows];
 /** @param {HTMLElement} row */
 const isNumeric = (row) => ["float", "int"].includes(text(row, "kind"));
@@ -21,7 +21,7 @@ const isReal = (row) => text(row, "kind") === "float" && text(row, "step") === "
  * @returns {Choice | undefined}
  */
 const fieldOf = (combination, row) =>
-  every(combination, `[data-of="${row.dataset.key}"]`, HTMLElement).find(
+  queryAll(combination, `[data-of="${row.dataset.key}"]`, HTMLElement).find(
     (each) => each instanceof HTMLInputElement || each instanceof HTMLSelectElement,
   );
 
@@ -49,7 +49,7 @@ const columns = (rows) => rows.filter((row) => text(row, "name") !== "" && text(
  */
 export function addExclusion(rows, place = "append") {
   const combination = copied("exclusion");
-  one(combination, "[data-drop]", HTMLButtonElement).addEventListener("click", () => {
+  query(combination, "[data-drop]", HTMLButtonElement).addEventListener("click", () => {
     combination.remove();
     fitExclusions(rows());
     table.dispatchEvent(new Event("input", { bubbles: true }));
@@ -107,13 +107,13 @@ export function fitExclusions(rows) {
   const offered = shown.map((row) => [row.dataset.key, text(row, "name"), isNumeric(row) || choices(row)]);
   if (!differs(table, [offered, combinations().length])) return;
   frame.hidden = !combinations().length;
-  const head = one(table, "thead tr", HTMLTableRowElement);
-  head.replaceChildren(...shown.map((row) => header(text(row, "name"))), one(head, "td", HTMLElement));
+  const head = query(table, "thead tr", HTMLTableRowElement);
+  head.replaceChildren(...shown.map((row) => header(text(row, "name"))), query(head, "td", HTMLElement));
   combinations().forEach((combination, i) => {
     const cells = shown.map((row) => cell(row, fieldOf(combination, row), i + 1));
-    const drop = one(combination, "[data-drop]", HTMLButtonElement);
+    const drop = query(combination, "[data-drop]", HTMLButtonElement);
     drop.setAttribute("aria-label", `Remove combination ${i + 1}`);
-    combination.replaceChildren(...cells, holder(drop, "td", HTMLElement));
+    combination.replaceChildren(...cells, closest(drop, "td", HTMLElement));
   });
 }
 

@@ -1,9 +1,9 @@
 // The events of a study in words, as they happen.
 
-import { byId, dataOf, made } from "./elements.js";
+import { byId, createElement, dataOf } from "./elements.js";
 import { notices } from "./notices.js";
 import { listen } from "./stream.js";
-import { tellTimes } from "./words.js";
+import { showTimes } from "./words.js";
 
 const MAX_LINES = 200;
 
@@ -15,37 +15,38 @@ const MAX_LINES = 200;
 export function follow(data, cursor, changed) {
   const feed = byId("feed", HTMLElement);
   const live = byId("live", HTMLElement);
-  const tell = (/** @type {string} */ text, /** @type {boolean} */ isOn) => {
+  const showStatus = (/** @type {string} */ text, /** @type {boolean} */ isOn) => {
     live.textContent = text;
     live.classList.toggle("on", isOn);
   };
   const known = Number(dataOf(byId("figures", HTMLElement), "revision"));
   const notify = notices(data.id);
-  const told = (/** @type {ToldEvent} */ event) => {
+  const add = (/** @type {WordedEvent} */ event) => {
     const item = line(event, data);
     feed.prepend(item);
     while (feed.children.length > MAX_LINES) feed.lastElementChild?.remove();
     if (event.seq <= known) return;
-    if (event.notifies) notify(event.seq, dataOf(item, "told"));
+    if (event.notifies) notify(event.seq, dataOf(item, "words"));
     changed(event);
   };
-  listen(`${data.page}/feed`, cursor, told, {
+  listen(`${data.page}/feed`, cursor, add, {
     missed: changed,
-    opened: () => tell("live", true),
-    lost: (isOver) => tell(isOver ? "the stream has ended; load the page again" : "not connected; trying again", false),
+    opened: () => showStatus("live", true),
+    lost: (isOver) =>
+      showStatus(isOver ? "the stream has ended; load the page again" : "not connected; trying again", false),
   });
 }
 
 /** An event in words, with a link to the trial that its sentence is about.
- * @param {ToldEvent} event
+ * @param {WordedEvent} event
  * @param {import("./data.js").StudyData} data
  */
-function line({ trial, subject, in_words: told, created_at: at }, data) {
+function line({ trial, subject, in_words: words, created_at: at }, data) {
   const item = document.createElement("li");
-  if (subject && trial !== null) item.append(made("a", { href: data.trialPage(trial) }, subject), " ");
-  item.append(made("bdi", {}, told));
-  item.dataset.told = item.textContent;
-  item.append(" ", made("time", { dateTime: at }));
-  tellTimes(item);
+  if (subject && trial !== null) item.append(createElement("a", { href: data.trialPage(trial) }, subject), " ");
+  item.append(createElement("bdi", {}, words));
+  item.dataset.words = item.textContent;
+  item.append(" ", createElement("time", { dateTime: at }));
+  showTimes(item);
   return item;
 }

@@ -1,7 +1,7 @@
 // The files of a trial, or of a result without a trial.
 
-import { byId, ifThere, one } from "./elements.js";
-import { say } from "./toasts.js";
+import { byId, byIdOrNull, query } from "./elements.js";
+import { showToast } from "./toasts.js";
 
 /** Add the chosen files, one after the other; refused ones are reported, and the others are added. */
 document.addEventListener("change", async ({ target }) => {
@@ -24,11 +24,11 @@ document.addEventListener("change", async ({ target }) => {
   target.value = "";
   target.disabled = false;
   await refresh().catch(() => {});
-  const problem = ifThere("files-problem", HTMLElement); // absent without the right to work
+  const problem = byIdOrNull("files-problem", HTMLElement); // absent without the right to work
   if (problem) {
     problem.textContent = refused.join("\n");
     problem.hidden = refused.length === 0;
-  } else if (refused.length) say(refused.join("\n"));
+  } else if (refused.length) showToast(refused.join("\n"));
 });
 
 /** Show the current files. */
@@ -36,6 +36,6 @@ async function refresh() {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
   if (!answer.ok) return;
   const found = new DOMParser().parseFromString(await answer.text(), "text/html");
-  byId("files", HTMLElement).replaceWith(one(found, "#files", HTMLElement));
+  byId("files", HTMLElement).replaceWith(query(found, "#files", HTMLElement));
   document.dispatchEvent(new CustomEvent("htmx:afterSettle")); // which writes times in words
 }

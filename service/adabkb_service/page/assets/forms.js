@@ -1,7 +1,7 @@
 // Forms as JSON: read the values of a form, and show the errors that the server reports at its fields.
 
 import { Guided, messageOf, problemOf } from "./caught.js";
-import { byId, every, made, one } from "./elements.js";
+import { byId, createElement, query, queryAll } from "./elements.js";
 import { remedyOf, worded } from "./refusals.js";
 import { clearToasts } from "./toasts.js";
 import { bareNumber, clearer, figure, numeral } from "./words.js";
@@ -251,9 +251,9 @@ let noted = 0;
  * @param {HTMLFormElement} form
  * @param {unknown} error
  */
-export function tellProblem(form, error) {
+export function showProblem(form, error) {
   clearProblem(form);
-  const told = one(form, ".problem", HTMLElement);
+  const alert = query(form, ".problem", HTMLElement);
   const problem = problemOf(error);
   const faults = problem?.errors ?? [];
   const mistakes = mistakesOf(error);
@@ -287,9 +287,9 @@ export function tellProblem(form, error) {
     links: error instanceof Guided ? error.links : [],
     faulty: [...texts.keys()].sort(byPlace),
   });
-  summarize(form, told);
+  summarize(form, alert);
   clearToasts(); // they would cover the errors
-  every(form, '[aria-invalid="true"]', HTMLElement)[0]?.focus();
+  queryAll(form, '[aria-invalid="true"]', HTMLElement)[0]?.focus();
 }
 
 /** The order of two elements on the page.
@@ -300,17 +300,23 @@ const byPlace = (one, other) => (one.compareDocumentPosition(other) & Node.DOCUM
 
 /** Write the alert of a form.
  * @param {HTMLFormElement} form
- * @param {HTMLElement} told
+ * @param {HTMLElement} alert
  */
-function summarize(form, told) {
+function summarize(form, alert) {
   const { lines, links, faulty } = alerts.get(form) ?? { lines: [], links: [], faulty: [] };
   const left = faulty.filter((field) => field.isConnected && field.getAttribute("aria-invalid"));
   const count = left.length === 1 ? "1 field needs a correction:" : `${left.length} fields need a correction:`;
-  told.replaceChildren(...lines.map((line) => made("span", { textContent: line })));
+  alert.replaceChildren(...lines.map((line) => createElement("span", { textContent: line })));
   if (links.length)
-    told.append(made("span", {}, ...links.flatMap(({ href, text }) => [made("a", { href, textContent: text }), " "])));
-  if (left.length) told.append(made("span", {}, count, ...left.flatMap((field) => [" ", jump(field)])));
-  told.hidden = !told.hasChildNodes();
+    alert.append(
+      createElement(
+        "span",
+        {},
+        ...links.flatMap(({ href, text }) => [createElement("a", { href, textContent: text }), " "]),
+      ),
+    );
+  if (left.length) alert.append(createElement("span", {}, count, ...left.flatMap((field) => [" ", jump(field)])));
+  alert.hidden = !alert.hasChildNodes();
 }
 
 /** A button that moves the focus to a field.
@@ -319,7 +325,11 @@ function summarize(form, told) {
 function jump(field) {
   const row = field.closest(".row")?.getAttribute("aria-label"); // such as Parameter 1
   const name = labelOf(field).replace(/:$/, "");
-  const button = made("button", { type: "button", className: "quiet", textContent: row ? `${row}: ${name}` : name });
+  const button = createElement("button", {
+    type: "button",
+    className: "quiet",
+    textContent: row ? `${row}: ${name}` : name,
+  });
   button.addEventListener("click", () => {
     unfold(field);
     field.focus();
@@ -350,7 +360,7 @@ function placeOf(field) {
  * @param {string} text
  */
 function note(field, text) {
-  const written = made("small", { className: "fault", id: `fault-${++noted}`, textContent: text });
+  const written = createElement("small", { className: "fault", id: `fault-${++noted}`, textContent: text });
   const place = placeOf(field);
   if (place instanceof HTMLLabelElement) place.after(written);
   else place?.append(written);
@@ -417,9 +427,9 @@ for (const kind of ["pointerup", "pointercancel"])
 document.addEventListener("change", ({ target }) => {
   if (!(target instanceof HTMLInputElement) || !target.dataset.low) return;
   const judge = () => {
-    const told = invalidity(target);
-    if (!target.isConnected || !told || target.getAttribute("aria-invalid")) return;
-    note(target, told);
+    const message = invalidity(target);
+    if (!target.isConnected || !message || target.getAttribute("aria-invalid")) return;
+    note(target, message);
   };
   if (isPressed) afterwards.push(judge);
   else judge();
@@ -430,7 +440,7 @@ document.addEventListener("input", ({ target }) => {
   if (!(target instanceof Element) || !isField(target) || !target.getAttribute("aria-invalid")) return;
   clear(target);
   const { form } = target;
-  if (form && alerts.has(form)) summarize(form, one(form, ".problem", HTMLElement));
+  if (form && alerts.has(form)) summarize(form, query(form, ".problem", HTMLElement));
 });
 
 /** Mark a field as wrong, and unfold the sections that contain it.
@@ -480,9 +490,9 @@ const escaped = (name) => name.replaceAll("~", "~0").replaceAll("/", "~1");
  * @param {HTMLFormElement} form
  */
 export function clearProblem(form) {
-  const told = one(form, ".problem", HTMLElement);
-  told.hidden = true;
-  told.replaceChildren();
+  const alert = query(form, ".problem", HTMLElement);
+  alert.hidden = true;
+  alert.replaceChildren();
   alerts.delete(form);
   for (const element of form.elements) clear(element);
 }

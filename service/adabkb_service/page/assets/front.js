@@ -112,7 +112,7 @@ export function frontChart(data) {
       };
       option.tooltip = {
         ...option.tooltip,
-        formatter: (/** @type {{ data: any }} */ { data: point }) => told(point, study),
+        formatter: (/** @type {{ data: any }} */ { data: point }) => tooltipOf(point, study),
       };
       const columns = quantitiesOf(study);
       const header = ["observation", "trial", "is_on_front", "violates_a_bound", ...columns];
@@ -198,7 +198,7 @@ export function volumeChart(data) {
  * @param {any} point
  * @param {ShownStudy} study
  */
-function told(point, study) {
+function tooltipOf(point, study) {
   const { quantities = {}, algorithm } = study;
   const line = (/** @type {string} */ name, /** @type {string} */ words) =>
     `${quantities[name]?.label ?? name} ${words}${boundOf(study, name)}`;

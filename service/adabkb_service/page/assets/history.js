@@ -147,7 +147,7 @@ export function historyChart(data) {
           ? aboutFailure(point.failed)
           : seriesName === CLOUD
             ? aboutCell(point, study.quantity)
-            : told(point?.result, study),
+            : tooltipOf(point?.result, study),
     };
     const header = [
       "result",
@@ -516,7 +516,7 @@ function errors(found, order) {
  * @param {Result | undefined} result
  * @param {ShownStudy} study
  */
-function told(result, study) {
+function tooltipOf(result, study) {
   const { quantity, quantities = {}, algorithm } = study;
   if (!result) return "";
   const lines = [`${numbered(result)}${result.worker ? `, ${result.worker}` : ""}`];

@@ -1,7 +1,7 @@
 // Mixtures in the form for a new study: the parameters that are shares of a whole, and its rules.
 
 import { checkedIn, checkIn, fieldIn, fitBoxes } from "./boxes.js";
-import { every } from "./elements.js";
+import { queryAll } from "./elements.js";
 import { number } from "./forms.js";
 import { area, box, field, text } from "./space.js";
 import { figure, numeral } from "./words.js";
@@ -125,5 +125,5 @@ export function mixtureInWords(row) {
 export function fieldOfMixture(row, name, place) {
   if (!row) return undefined;
   if (name === undefined || name === "parameters") return fieldIn(components(row), place);
-  return every(row, `[data-part="${CSS.escape(name)}"]`, HTMLElement)[0] ?? fieldIn(components(row), place);
+  return queryAll(row, `[data-part="${CSS.escape(name)}"]`, HTMLElement)[0] ?? fieldIn(components(row), place);
 }

@@ -12,12 +12,12 @@ import {
   fill,
   fitFields,
   fitParameters,
-  tellGoal,
+  showGoal,
 } from "./definition.js";
 import { isSent, sent } from "./definition-as-json.js";
 import { keepFields, keepWhole } from "./drafts.js";
-import { byId, made } from "./elements.js";
-import { fieldsOf, tellProblem } from "./forms.js";
+import { byId, createElement } from "./elements.js";
+import { fieldsOf, showProblem } from "./forms.js";
 import { addCombination, area } from "./space.js";
 
 const form = byId("new", HTMLFormElement);
@@ -64,7 +64,7 @@ form.requestBody = () => {
 };
 
 const id = byId("new-id", HTMLInputElement);
-const proposal = made("small", { id: "new-id-proposal" });
+const proposal = createElement("small", { id: "new-id-proposal" });
 proposal.setAttribute("role", "status");
 id.after(proposal);
 /** Propose an ID for an invalid name, such as one with spaces. */
@@ -99,12 +99,12 @@ function asId(name) {
 form.fieldOf = (pointer) => (isSent() ? undefined : fieldOf(pointer));
 form.addEventListener("change", fitFields);
 for (const list of ["parameters", "mixtures"]) byId(list, HTMLElement).addEventListener("input", fitParameters);
-for (const kind of ["input", "change"]) form.addEventListener(kind, tellGoal);
+for (const kind of ["input", "change"]) form.addEventListener(kind, showGoal);
 byId("add-exclusion", HTMLButtonElement).addEventListener("click", addCombination);
 for (const [name, [add, first]] of Object.entries(ADD))
   byId(`add-${name}`, HTMLButtonElement).addEventListener("click", () => {
     area(add(), first).focus();
-    tellGoal();
+    showGoal();
   });
 describe(form);
 fitFields();
@@ -115,12 +115,12 @@ if (like) {
     fill(await call("GET", `${root}/studies/${encodeURIComponent(like)}/template.json`));
     if (!editing) byId("new-description", HTMLTextAreaElement).value = ""; // it may have the conclusions of that study
   } catch (error) {
-    tellProblem(form, error);
+    showProblem(form, error);
   }
 } else {
   addParameter();
 }
-tellGoal();
+showGoal();
 if (!editing) keepWhole(form, definition, fill);
 if (editing) {
   editing.startEditing();

@@ -1,7 +1,7 @@
 // Tables on paper: one that is wider than the sheet is printed as several, below each other. Each of them repeats the
 // first column, and no word is broken, except those that are longer than a column should be.
 
-import { every, made } from "./elements.js";
+import { createElement, queryAll } from "./elements.js";
 
 const LONG = /\S{25}|.{40}/; // a text with a long word or with many words
 const LONG_TEXT = "wordy"; // the class of its cell, which may break the word and has a minimum width
@@ -51,7 +51,7 @@ function groups(table, width) {
  * @param {number} width of the sheet, in pixels
  */
 function splitTable(table, frame, width) {
-  for (const cell of every(table, "th, td", HTMLTableCellElement))
+  for (const cell of queryAll(table, "th, td", HTMLTableCellElement))
     cell.classList.toggle(LONG_TEXT, LONG.test(cell.textContent.trim()));
   hideEmpty(table);
   table.classList.add("measured");
@@ -60,15 +60,20 @@ function splitTable(table, frame, width) {
   if (blocks.length < 2) return;
   const printed = blocks.map((columns) => {
     const body = rowsOf(table).map((row) => {
-      const line = made("tr", { className: row.className });
+      const line = createElement("tr", { className: row.className });
       for (const i of columns) line.append(withoutIds(row.cells[i]));
       return line;
     });
     const [head, ...rest] = body;
-    return made("table", { className: table.className }, made("thead", {}, head), made("tbody", {}, ...rest));
+    return createElement(
+      "table",
+      { className: table.className },
+      createElement("thead", {}, head),
+      createElement("tbody", {}, ...rest),
+    );
   });
   frame.classList.add("screen");
-  frame.after(made("div", { className: "printed blocks" }, ...printed));
+  frame.after(createElement("div", { className: "printed blocks" }, ...printed));
 }
 
 /** A copy of a cell; its IDs would be there twice.
@@ -86,7 +91,7 @@ function withoutIds(cell) {
  */
 export function toPaper(part, width) {
   toScreen(part);
-  for (const frame of every(part, ".scroll", HTMLElement)) {
+  for (const frame of queryAll(part, ".scroll", HTMLElement)) {
     const table = frame.querySelector("table");
     if (table?.rows.length) splitTable(table, frame, width);
   }
@@ -96,7 +101,7 @@ export function toPaper(part, width) {
  * @param {ParentNode} part
  */
 export function toScreen(part) {
-  for (const printed of every(part, ".blocks", HTMLElement)) {
+  for (const printed of queryAll(part, ".blocks", HTMLElement)) {
     printed.previousElementSibling?.classList.remove("screen");
     printed.remove();
   }

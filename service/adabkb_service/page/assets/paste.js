@@ -4,10 +4,11 @@ import { call } from "./calls.js";
 import { messageOf, problemOf } from "./caught.js";
 import { decimalSigns, guess, isCompleted, isFailure, isNothing, roles, withError } from "./columns.js";
 import { discardDraft } from "./drafts.js";
-import { byId, dataOf, every, holder, made, one } from "./elements.js";
-import { clearProblem, tellProblem } from "./forms.js";
+import { byId, closest, createElement, dataOf, query, queryAll } from "./elements.js";
+import { clearProblem, showProblem } from "./forms.js";
+import { announceChange } from "./study-changed.js";
 import { read, tableOf, written } from "./table.js";
-import { say } from "./toasts.js";
+import { showToast } from "./toasts.js";
 import { counted, shown } from "./words.js";
 
 /** @typedef {ReturnType<typeof read>} Table */
@@ -48,7 +49,7 @@ export function takeTables(form, data) {
   const assigned = new Map(); // name of a column -> its last role
 
   const show = (/** @type {"text" | "preview"} */ step) => {
-    for (const each of every(form, "[data-step]", HTMLElement)) each.hidden = each.dataset.step !== step;
+    for (const each of queryAll(form, "[data-step]", HTMLElement)) each.hidden = each.dataset.step !== step;
     part.back.hidden = step === "text";
     if (step === "text") {
       looked = null;
@@ -79,7 +80,7 @@ export function takeTables(form, data) {
     if (looked !== turn) return;
     const rounded = turn.rows.filter((row) => roundedIn(row, mixtures).length);
     part.scaleLine.hidden = !rounded.length;
-    one(part.scaleLine, "span", HTMLElement).textContent =
+    query(part.scaleLine, "span", HTMLElement).textContent =
       `Scale the shares of ${counted(rounded.length, "line")} to their total: they are rounded`;
     if (part.scale.checked) for (const row of rounded) scale(row, roundedIn(row, mixtures), columns);
     assigned.set(JSON.stringify(table.header), keys);
@@ -91,7 +92,7 @@ export function takeTables(form, data) {
     };
     draw(turn, choose, mend);
     if (lacking) {
-      tellProblem(form, new Error(lacking));
+      showProblem(form, new Error(lacking));
       return;
     }
     await tried(data, turn, () => looked === turn);
@@ -109,29 +110,29 @@ export function takeTables(form, data) {
     const bad = rows.filter((row) => row.faults.length);
     const stored = rows.filter((row) => row.stored?.is_same && !row.faults.length);
     const left = rows.filter((row) => row.left).length;
-    const told = [];
+    const sentences = [];
     if (stored.length)
-      told.push(
+      sentences.push(
         `${stored.length} of ${counted(rows.length - left, "line")} ${stored.length === 1 ? "is" : "are"} stored ` +
           `already${part.again.checked ? "." : " and will be left out."}`,
       );
-    if (bad.length) told.push(`${good.length} of ${counted(good.length + bad.length, "line")} can be added.`);
-    else if (good.length || !stored.length) told.push(`${inWords(good)} will be added.`);
+    if (bad.length) sentences.push(`${good.length} of ${counted(good.length + bad.length, "line")} can be added.`);
+    else if (good.length || !stored.length) sentences.push(`${inWords(good)} will be added.`);
     part.againLine.hidden = !stored.length;
     if (left)
-      told.push(
+      sentences.push(
         left === 1
           ? "1 line has no result that counts and is left out."
           : `${counted(left, "line")} have no result that counts and are left out.`,
       );
-    part.said.textContent = told.join(" ");
+    part.said.textContent = sentences.join(" ");
     part.skipLine.hidden = !bad.length;
-    one(part.skipLine, "span", HTMLElement).textContent =
+    query(part.skipLine, "span", HTMLElement).textContent =
       `Leave out ${bad.length === 1 ? "the line that does" : `the ${bad.length} lines that do`} not fit`;
     part.go.textContent = good.length || !stored.length ? `Add ${inWords(good)}` : "Nothing to add";
     part.go.disabled = !good.length || (bad.length > 0 && !part.skip.checked);
     clearProblem(form);
-    if (bad.length && !part.skip.checked) tellProblem(form, new Error(faultsOf(bad)));
+    if (bad.length && !part.skip.checked) showProblem(form, new Error(faultsOf(bad)));
   }
   /** The rows that are stored when somebody confirms.
    * @param {PastedRow[]} rows
@@ -143,7 +144,7 @@ export function takeTables(form, data) {
   part.scale.addEventListener("change", () => looked && look(looked.table, looked.known, looked.keys));
   for (const box of [part.skip, part.again]) box.addEventListener("change", () => looked && settle(looked));
   part.back.addEventListener("click", () => show("text"));
-  const dialog = holder(form, "dialog", HTMLDialogElement);
+  const dialog = closest(form, "dialog", HTMLDialogElement);
   dialog.addEventListener("close", () => show("text"));
   part.file.addEventListener("change", async () => {
     clearProblem(form);
@@ -156,7 +157,7 @@ export function takeTables(form, data) {
       part.file.value = "";
       await begin();
     } catch (error) {
-      tellProblem(form, error);
+      showProblem(form, error);
     }
   });
 
@@ -179,7 +180,7 @@ export function takeTables(form, data) {
       if (!turn) await begin();
       else await store(turn);
     } catch (error) {
-      tellProblem(form, error);
+      showProblem(form, error);
     } finally {
       if (!looked || turn) part.go.disabled = false;
     }
@@ -210,15 +211,15 @@ export function takeTables(form, data) {
         const sent = { observations: seqs, trials: failed, reason: REMOVED };
         await call("POST", `${data.page}/undo-import`, sent, undefined, true);
         const [count, stay] = rows.length === 1 ? ["counts", "stays"] : ["count", "stay"];
-        say(`Undone: ${inWords(rows)} no longer ${count}, but ${stay} on record as excluded.`);
+        showToast(`Undone: ${inWords(rows)} no longer ${count}, but ${stay} on record as excluded.`);
       } catch (error) {
-        say(messageOf(error));
+        showToast(messageOf(error));
       }
-      changed();
+      announceChange();
     };
     const words = rows.length === 1 ? "Undo: exclude it" : "Undo: exclude them";
-    say(`Stored: ${inWords(rows)}.`, rows.length <= MAX_UNDONE && undo, undefined, words);
-    changed();
+    showToast(`Stored: ${inWords(rows)}.`, rows.length <= MAX_UNDONE && undo, undefined, words);
+    announceChange();
   }
 }
 
@@ -257,11 +258,9 @@ function scale({ item, shows }, mixtures, columns) {
  */
 function inWords(rows) {
   const failed = rows.filter((row) => row.isFailed).length;
-  const told = failed < rows.length || !failed ? [counted(rows.length - failed, "result")] : [];
-  return [...told, ...(failed ? [counted(failed, "failed trial")] : [])].join(" and ");
+  const results = failed < rows.length || !failed ? [counted(rows.length - failed, "result")] : [];
+  return [...results, ...(failed ? [counted(failed, "failed trial")] : [])].join(" and ");
 }
-
-const changed = () => document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true }));
 
 /** The text of an Excel file, which the server reads.
  * @param {string} path
@@ -368,8 +367,8 @@ function understood({ line, cells }, columns, signs, header) {
     }
   }
   if (row.isFailed) {
-    const told = [cellOf("reason"), cellOf("note")].filter((cell) => !isNothing(cell));
-    Object.assign(item, { state: "failed", ...(told.length ? { reason: told.join("; ") } : {}) });
+    const reasons = [cellOf("reason"), cellOf("note")].filter((cell) => !isNothing(cell));
+    Object.assign(item, { state: "failed", ...(reasons.length ? { reason: reasons.join("; ") } : {}) });
   } else if (lacking && lacking === columns.filter((role) => role?.isResult).length) row.left ||= "no result";
   else if (lacking) item.partial = true;
   if (row.left) row.faults = [];
@@ -501,10 +500,10 @@ function placed({ line }, pointer, detail, { header }, keys, known) {
  * @param {PastedRow[]} rows
  */
 function faultsOf(rows) {
-  const told = rows.flatMap((row) => row.faults.map((each) => each.text));
-  const more = told.length > MAX_FAULTS ? [`… and ${told.length - MAX_FAULTS} more`] : [];
+  const faults = rows.flatMap((row) => row.faults.map((each) => each.text));
+  const more = faults.length > MAX_FAULTS ? [`… and ${faults.length - MAX_FAULTS} more`] : [];
   const remedy = "Correct the marked cells above, or leave these lines out. Nothing is stored yet.";
-  return [...told.slice(0, MAX_FAULTS), ...more, remedy].join("\n");
+  return [...faults.slice(0, MAX_FAULTS), ...more, remedy].join("\n");
 }
 
 /** Show the columns with their roles, the first rows, and the invalid rows.
@@ -513,10 +512,10 @@ function faultsOf(rows) {
  * @param {(row: PastedRow, i: number, cell: string) => void} mend
  */
 function draw({ table, known, keys, rows }, choose, mend) {
-  const [head, body] = ["thead", "tbody"].map((part) => one(document, `#paste-table ${part}`, HTMLElement));
+  const [head, body] = ["thead", "tbody"].map((part) => query(document, `#paste-table ${part}`, HTMLElement));
   const focused = document.activeElement?.id;
   const line = document.createElement("tr");
-  line.append(made("th", {}, "Line"));
+  line.append(createElement("th", {}, "Line"));
   table.header.forEach((name, i) => {
     const select = document.createElement("select");
     select.id = `paste-column-${i}`;
@@ -526,9 +525,9 @@ function draw({ table, known, keys, rows }, choose, mend) {
     select.addEventListener("change", () =>
       choose(keys.map((key, k) => (k === i ? select.value : key === select.value ? "" : key))),
     );
-    const cell = made("th", {}, "");
+    const cell = createElement("th", {}, "");
     cell.scope = "col";
-    cell.append(made("span", {}, name || `column ${i + 1}`), select);
+    cell.append(createElement("span", {}, name || `column ${i + 1}`), select);
     line.append(cell);
   });
   head.replaceChildren(line);
@@ -537,9 +536,9 @@ function draw({ table, known, keys, rows }, choose, mend) {
   const kept = new Set([...bad.slice(0, MAX_SHOWN), ...rows.slice(0, MAX_SHOWN)]);
   body.replaceChildren(...rows.filter((row) => kept.has(row)).map((row) => drawn(row, table.header, keys, mend)));
   if (kept.size < rows.length) {
-    const cell = made("td", {}, `… and ${counted(rows.length - kept.size, "line")} more`);
+    const cell = createElement("td", {}, `… and ${counted(rows.length - kept.size, "line")} more`);
     cell.colSpan = table.header.length + 1;
-    body.append(made("tr", {}, cell));
+    body.append(createElement("tr", {}, cell));
   }
   if (focused?.startsWith("paste-c")) document.getElementById(focused)?.focus();
   else showResults(line, keys, known);
@@ -562,8 +561,8 @@ function showResults(head, keys, known) {
  * @param {string[]} keys of the columns
  */
 function inSentence(header, known, keys) {
-  const told = known.filter((role) => keys.includes(role.key));
-  const used = told.map((role) => `${role.label} from “${header[keys.indexOf(role.key)]}”`);
+  const assigned = known.filter((role) => keys.includes(role.key));
+  const used = assigned.map((role) => `${role.label} from “${header[keys.indexOf(role.key)]}”`);
   const unused = header.filter((_, i) => !keys[i]).map((name) => `“${name}”`);
   return [
     ...(used.length ? [`Read: ${used.join(", ")}.`] : []),
@@ -580,17 +579,17 @@ function inSentence(header, known, keys) {
 function drawn(row, header, keys, mend) {
   const line = document.createElement("tr");
   line.className = row.left || row.stored?.is_same ? "left" : row.faults.length ? "faulty" : "";
-  const number = made("th", {}, String(row.line));
+  const number = createElement("th", {}, String(row.line));
   number.scope = "row";
   const state = row.left || (row.stored?.is_same ? "stored already" : row.isFailed ? "failed" : "");
-  if (state) number.append(made("small", {}, ` ${state}`));
+  if (state) number.append(createElement("small", {}, ` ${state}`));
   line.append(number);
   header.forEach((_, i) => {
-    const cell = made("td", {}, row.shows[i] ?? "");
+    const cell = createElement("td", {}, row.shows[i] ?? "");
     if (!keys[i]) cell.className = "unused";
     if (row.faults.some((each) => each.i === i)) {
       cell.className = "beyond";
-      const field = made("input", {
+      const field = createElement("input", {
         id: `paste-cell-${row.line}-${i}`,
         value: row.cells[i] ?? "",
         autocomplete: "off",

@@ -2,8 +2,8 @@
 // in its colours.
 
 import { pause } from "./calls.js";
-import { byId, every } from "./elements.js";
-import { clearToasts, say } from "./toasts.js";
+import { byId, queryAll } from "./elements.js";
+import { clearToasts, showToast } from "./toasts.js";
 
 const MAX_MILLISECONDS = 60_000; // after which the page is printed without the charts that are not drawn yet
 const PAPER = "paper"; // class of a page that is light even if the browser is dark
@@ -35,7 +35,7 @@ export function printWith(charts) {
     document.documentElement.classList.add(PAPER);
     const due = charts.filter((chart) => isShown(chart) && (isDark || !chart.made));
     for (const [drawn, chart] of due.entries()) {
-      say(`Preparing charts, ${drawn} of ${due.length} …`);
+      showToast(`Preparing charts, ${drawn} of ${due.length} …`);
       await Promise.race([chart.drawn(), pause(Math.max(0, end - Date.now()))]);
     }
     clearToasts(); // also on paper
@@ -45,7 +45,7 @@ export function printWith(charts) {
     isPreparing = false;
   }
 
-  for (const button of every(byId("study", HTMLElement), "[data-prints-charts]", HTMLElement))
+  for (const button of queryAll(byId("study", HTMLElement), "[data-prints-charts]", HTMLElement))
     button.addEventListener("click", prepare);
   document.addEventListener("keydown", (event) => {
     if (event.key !== "p" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;

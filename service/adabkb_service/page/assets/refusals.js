@@ -58,7 +58,7 @@ const inWords = (text) => (Number.isFinite(Number(text)) ? figure(Number(text), 
 /** An error text of the server in the words of the page.
  * @param {string} text
  */
-export const worded = (text) => WORDS.reduce((told, [pattern, words]) => told.replace(pattern, words), text);
+export const worded = (text) => WORDS.reduce((replaced, [pattern, words]) => replaced.replace(pattern, words), text);
 
 /** What a person can do after a refusal; empty if the page has no advice.
  * @param {Problem} problem

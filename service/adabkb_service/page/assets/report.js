@@ -30,7 +30,7 @@ async function drawInTurn(chart) {
   const begun = Date.now();
   await chart.drawn();
   while (chart.isRefusedAsBusy && Date.now() - begun < MAX_MILLISECONDS) {
-    chart.tell("failed", BUSY);
+    chart.setState("failed", BUSY);
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLISECONDS));
     await chart.drawn();
   }

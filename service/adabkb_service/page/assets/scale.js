@@ -19,10 +19,10 @@ const FINENESS = 3;
  * @param {string[]} [but] parameters that are left out
  */
 export function conditions(study, point, but = []) {
-  const told = asShown(study, point);
+  const rounded = asShown(study, point);
   return study.parameters
     .filter(({ name }) => name in point && !but.includes(name))
-    .map((each) => new Scale(each).condition(told[each.name]));
+    .map((each) => new Scale(each).condition(rounded[each.name]));
 }
 
 /** A point with the shares of mixtures rounded for display, so that the displayed shares sum to the total: people weigh

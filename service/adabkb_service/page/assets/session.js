@@ -13,7 +13,7 @@ const SECONDS = 60;
  * @param {string} action
  * @param {string} target
  */
-function tell(text, action, target) {
+function showBanner(text, action, target) {
   const link = document.createElement("a");
   link.textContent = action;
   link.href = target;
@@ -32,10 +32,10 @@ async function check() {
   } catch {
     return; // another message says that the server does not answer
   }
-  if (answer.status === 401) return tell("You are no longer logged in.", "Log in", location.href);
+  if (answer.status === 401) return showBanner("You are no longer logged in.", "Log in", location.href);
   const found = answer.ok ? await answer.json() : null;
   if (found && found.token !== token)
-    return tell(`This browser is now logged in as ${found.user}.`, "Load the page again", location.href);
+    return showBanner(`This browser is now logged in as ${found.user}.`, "Load the page again", location.href);
   if (found) banner.hidden = true;
 }
 

@@ -1,9 +1,9 @@
 // The form that shares a study with a user.
 
-import { ifThere } from "./elements.js";
+import { byIdOrNull } from "./elements.js";
 import { body } from "./forms.js";
 
-const form = ifThere("share", HTMLFormElement);
+const form = byIdOrNull("share", HTMLFormElement);
 if (form) {
   form.requestBody = () => {
     const { user, right } = body(form);

@@ -27,7 +27,7 @@ import {
 } from "./choices.js";
 import { addCondition, conditions, fieldOfCondition, fitConditions, showConditions } from "./conditions.js";
 import { descriptors, fieldOfDescriptors, showDescriptors, takeValues } from "./descriptors.js";
-import { around, byId, dataOf, every } from "./elements.js";
+import { byId, closestToTarget, dataOf, queryAll } from "./elements.js";
 import { addExclusion, exclusions, fieldOfExclusion, fitExclusions, showExclusions } from "./exclusions.js";
 import { number, together } from "./forms.js";
 import { kept } from "./kept.js";
@@ -43,7 +43,7 @@ const UNNAMED = "(no name yet)";
 
 let made = 0;
 
-const rows = () => every(holder, ":scope > *", HTMLElement);
+const rows = () => queryAll(holder, ":scope > *", HTMLElement);
 /** @param {HTMLElement} row */
 const isNumeric = (row) => ["float", "int"].includes(text(row, "kind"));
 /** @param {HTMLElement} row */
@@ -57,7 +57,7 @@ export function fitRow(row) {
   row.dataset.key = `parameter-${made}`;
   addChoices(row, MIN_CHOICES);
   row.addEventListener("click", (event) => {
-    const button = around(event, "[data-add], [data-drop]", HTMLButtonElement);
+    const button = closestToTarget(event, "[data-add], [data-drop]", HTMLButtonElement);
     if (button?.dataset.add === "choice") {
       addChoices(row);
       fields(row).at(-1)?.focus();
@@ -70,13 +70,13 @@ export function fitRow(row) {
     fitSpace();
   });
   row.addEventListener("keydown", (event) => {
-    const choice = around(event, '[data-part="choice"]', HTMLInputElement);
+    const choice = closestToTarget(event, '[data-part="choice"]', HTMLInputElement);
     if (event.key !== "Enter" || !choice) return;
     event.preventDefault();
     next(row, choice);
   });
   row.addEventListener("change", (event) => {
-    const choice = around(event, '[data-part="choice"]', HTMLInputElement);
+    const choice = closestToTarget(event, '[data-part="choice"]', HTMLInputElement);
     if (!choice) return;
     offerValues(row, choice);
     putInPlace(row, choice);
@@ -87,7 +87,7 @@ export function fitRow(row) {
     fitSpace();
   });
   row.addEventListener("paste", (event) => {
-    const choice = around(event, '[data-part="choice"]', HTMLInputElement);
+    const choice = closestToTarget(event, '[data-part="choice"]', HTMLInputElement);
     if (choice) spread(row, choice, event);
   });
 }
@@ -99,7 +99,7 @@ export function fitSpace() {
     const kind = text(row, "kind");
     row.classList.toggle("again", kinds.has(kind)); // its help is above, in the first row of this kind
     kinds.add(kind);
-    for (const field of every(row, "[data-for]", HTMLElement))
+    for (const field of queryAll(row, "[data-for]", HTMLElement))
       field.hidden = !dataOf(field, "for").split(" ").includes(kind);
     fitWeights(row);
     fitConditions(row, rows());
@@ -275,7 +275,7 @@ function parameter(row) {
 
 /** A row for another combination of values that is never suggested. */
 export function addCombination() {
-  every(addExclusion(rows), "select, input", HTMLElement)[0]?.focus();
+  queryAll(addExclusion(rows), "select, input", HTMLElement)[0]?.focus();
 }
 
 /** Show constraints in the table of combinations where possible, and return the others. */

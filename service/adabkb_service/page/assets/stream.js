@@ -8,10 +8,10 @@ import { byId, dataOf } from "./elements.js";
  * @template {StudyEvent} T
  * @param {string} address of the stream
  * @param {string} cursor of the first event
- * @param {(event: T) => void} told
+ * @param {(event: T) => void} onEvent
  * @param {{ missed: () => void, opened?: () => void, lost?: (isOver: boolean) => void }} more
  */
-export function listen(address, cursor, told, { missed, opened = () => {}, lost = () => {} }) {
+export function listen(address, cursor, onEvent, { missed, opened = () => {}, lost = () => {} }) {
   const source = new EventSource(`${address}?cursor=${cursor}`);
   let isLost = false;
   source.addEventListener("open", () => {
@@ -26,7 +26,7 @@ export function listen(address, cursor, told, { missed, opened = () => {}, lost 
     isLost = true;
   });
   for (const kind of JSON.parse(dataOf(byId("main", HTMLElement), "events")))
-    source.addEventListener(kind, ({ data }) => told(JSON.parse(data)));
+    source.addEventListener(kind, ({ data }) => onEvent(JSON.parse(data)));
   return () => source.close();
 }
 
@@ -34,14 +34,14 @@ export function listen(address, cursor, told, { missed, opened = () => {}, lost 
  * uses none.
  * @param {string} api the address of the study
  * @param {() => string} cursorOf returns the cursor of the first event that the page does not show
- * @param {(event: StudyEvent) => void} told
+ * @param {(event: StudyEvent) => void} onEvent
  * @param {{ missed: () => void }} more
  */
-export function listenWhileVisible(api, cursorOf, told, more) {
+export function listenWhileVisible(api, cursorOf, onEvent, more) {
   /** @type {(() => void) | null} */
   let end = null;
   const turn = () => {
-    if (!document.hidden) end ??= listen(`${api}/events`, cursorOf(), told, more);
+    if (!document.hidden) end ??= listen(`${api}/events`, cursorOf(), onEvent, more);
     else {
       end?.();
       end = null;

@@ -3,7 +3,7 @@
 import { keepChoices } from "./chosen.js";
 import { coverageChart } from "./coverage.js";
 import { curvesChart } from "./curves.js";
-import { every, holder } from "./elements.js";
+import { closest, queryAll } from "./elements.js";
 import { frontChart, volumeChart } from "./front.js";
 import { gapChart } from "./gap.js";
 import { historyChart } from "./history.js";
@@ -37,9 +37,9 @@ const CHARTS = {
  */
 export async function chartsOf(data) {
   const scales = await data.axes();
-  for (const select of every(document, "select[data-parameters]", HTMLSelectElement)) {
+  for (const select of queryAll(document, "select[data-parameters]", HTMLSelectElement)) {
     for (const { name, title } of scales) select.add(new Option(title, name));
-    holder(select, "label", HTMLLabelElement).hidden = scales.length < 2;
+    closest(select, "label", HTMLLabelElement).hidden = scales.length < 2;
   }
   if (scales.length < 3) for (const name of ["contour-2", "contour-3"]) document.getElementById(name)?.remove();
   keepChoices();

@@ -7,14 +7,16 @@ import { takeRows } from "./catalogue.js";
 import { messageOf } from "./caught.js";
 import { listCompromises } from "./compromises.js";
 import { StudyData } from "./data.js";
-import { around, byId, dataOf, every, ifThere, made, one } from "./elements.js";
+import { byId, byIdOrNull, closestToTarget, createElement, dataOf, query, queryAll } from "./elements.js";
 import { follow } from "./feed.js";
-import { body, clearProblem, tellProblem } from "./forms.js";
+import { body, clearProblem, showProblem } from "./forms.js";
+import { takeTables } from "./paste.js";
 import { printWith } from "./printing.js";
-import { changed as changeTable } from "./rows.js";
+import { ResultTable } from "./result-table.js";
 import { asShown, Scale } from "./scale.js";
+import { announceChange } from "./study-changed.js";
 import { chartsOf } from "./study-charts.js";
-import { say } from "./toasts.js";
+import { showToast } from "./toasts.js";
 import { takeWords } from "./wording.js";
 import {
   between,
@@ -35,6 +37,9 @@ const MAX_RETRIED = 1000; // failed trials that one button tries again
 
 const page = byId("study", HTMLElement);
 const data = new StudyData(dataOf(page, "study"));
+const table = new ResultTable();
+const pasting = byIdOrNull("paste-form", HTMLFormElement); // absent without the right to work
+if (pasting) takeTables(pasting, new StudyData(data.id));
 
 /** The gain from the change of a parameter; a dash if it is unchanged or unknown.
  * @param {{ parameter: string, gain: number }[] | undefined} changes
@@ -51,8 +56,8 @@ function gainOf(changes, name) {
  * @param {string} observed
  */
 function write(row, model, observed) {
-  one(row, "[data-by=model]", HTMLElement).textContent = model;
-  one(row, "[data-by=observed]", HTMLElement).textContent = observed;
+  query(row, "[data-by=model]", HTMLElement).textContent = model;
+  query(row, "[data-by=observed]", HTMLElement).textContent = observed;
 }
 
 /** Show beside the best result the recommended point with its expected value. If the best point depends on a context
@@ -60,34 +65,39 @@ function write(row, model, observed) {
  * @param {Recommendation["model"]} model
  * @param {Recommendation["observed"]} observed
  */
-async function tellRecommended(model, observed) {
-  const told = ifThere("recommended-now", HTMLElement);
-  if (!told) return;
+async function showRecommended(model, observed) {
+  const panel = byIdOrNull("recommended-now", HTMLElement);
+  if (!panel) return;
   const isNow = await data.hasBestNow();
   if (isNow) ({ model, observed } = await data.latest());
   const { progress } = await data.assessment();
-  told.hidden = !model || !(model.std > 0) || (!isNow && data.context !== undefined);
-  if (!model || told.hidden) return;
+  panel.hidden = !model || !(model.std > 0) || (!isNow && data.context !== undefined);
+  if (!model || panel.hidden) return;
   const isSame = JSON.stringify(model.parameters) === JSON.stringify(observed?.parameters);
-  delete told.dataset.reserved;
-  told.dataset.same = String(isSame);
+  delete panel.dataset.reserved;
+  panel.dataset.same = String(isSame);
   const [number, ...rest] = expected(ofInterval(model, algorithm), plain("value")).split(" (");
   const unit = quantities.value?.unit;
   const { expected: at, repetition } = progress;
   const range = rest.length ? [`${rest.join(" (").replace(/\)$/, "")} on average`] : [];
   if (isSame && at && repetition) range.push(`a repetition: ${between(repetition, at.std, plain("value"))}`);
-  told.replaceChildren(
-    made("h3", {}, `Recommended${isNow ? " now, in the latest context" : ""}: expected by the model`),
-    made("p", {}, made("strong", {}, number), ...(unit ? [" ", made("span", { className: "of" }, unit)] : [])),
-    made("p", {}, conditionsOf(model.parameters)),
-    ...(range.length ? [made("small", {}, range.join("; "))] : []),
+  panel.replaceChildren(
+    createElement("h3", {}, `Recommended${isNow ? " now, in the latest context" : ""}: expected by the model`),
+    createElement(
+      "p",
+      {},
+      createElement("strong", {}, number),
+      ...(unit ? [" ", createElement("span", { className: "of" }, unit)] : []),
+    ),
+    createElement("p", {}, conditionsOf(model.parameters)),
+    ...(range.length ? [createElement("small", {}, range.join("; "))] : []),
   );
 }
 
 /** Without the model, only the measured point is shown, or what is known already. */
 function leaveOut() {
-  const told = ifThere("recommended-now", HTMLElement);
-  if (told && "reserved" in told.dataset) told.hidden = true;
+  const panel = byIdOrNull("recommended-now", HTMLElement);
+  if (panel && "reserved" in panel.dataset) panel.hidden = true;
 }
 
 /** A point in one line: each parameter with its value and unit.
@@ -100,17 +110,23 @@ function conditionsOf(point) {
     .flatMap((each) => {
       const value = inUnit(scales.get(each.name)?.setting(rounded[each.name]) ?? "–", each.unit);
       return [
-        made("span", {}, made("bdi", {}, each.label || each.name), " ", made("b", {}, made("bdi", {}, value))),
+        createElement(
+          "span",
+          {},
+          createElement("bdi", {}, each.label || each.name),
+          " ",
+          createElement("b", {}, createElement("bdi", {}, value)),
+        ),
         " ",
       ];
     });
-  return made("span", { className: "conditions" }, ...pairs);
+  return createElement("span", { className: "conditions" }, ...pairs);
 }
 
 /** Show the mean of the results at the best point in the cell of its value.
  * @param {HTMLElement} cell
  */
-async function tellRepeated(cell) {
+async function showRepeated(cell) {
   const { progress } = await data.assessment();
   const { measured: repeated, best } = progress;
   if (repeated && best && !data.context)
@@ -138,7 +154,7 @@ async function recommend() {
   shortcoming.hidden = shortcoming.textContent === "";
   byId("best", HTMLElement).classList.toggle("without-model", reason === "too_few_results" || few !== "");
   const points = [model, observed].map((found) => found && asShown(study, found.parameters));
-  for (const row of every(table, "[data-parameter]", HTMLElement)) {
+  for (const row of queryAll(table, "[data-parameter]", HTMLElement)) {
     const name = dataOf(row, "parameter");
     const scale = scales.get(name);
     const [byModel, inResult] = points.map((point) => scale?.setting(point?.[name]) ?? "–");
@@ -147,11 +163,11 @@ async function recommend() {
     if (change) change.textContent = gainOf(model?.changes, name);
   }
   await readDecimals();
-  tellRecommended(model, observed).catch(leaveOut);
-  const value = one(table, "[data-value]", HTMLElement);
+  showRecommended(model, observed).catch(leaveOut);
+  const value = query(table, "[data-value]", HTMLElement);
   write(value, model ? mean(model, "value") : "–", measured(observed?.value, plain("value")));
-  tellRepeated(one(value, "[data-by=observed]", HTMLElement)).catch(() => {}); // without the model, it stays as it is
-  for (const row of every(table, "[data-metric]", HTMLElement)) {
+  showRepeated(query(value, "[data-by=observed]", HTMLElement)).catch(() => {}); // without the model, it stays as it is
+  for (const row of queryAll(table, "[data-metric]", HTMLElement)) {
     const name = dataOf(row, "metric");
     const predicted = model?.metrics?.[name];
     write(row, predicted ? mean(predicted, name) : "–", measured(observed?.metrics?.[name], plain(name)));
@@ -188,12 +204,12 @@ const hasSeveral = document.getElementById("front") !== null; // objectives
 /** Update the best point, or the best compromises; an error is shown at the top of the page. */
 const best = () => (hasSeveral ? listCompromises(data) : recommend()).catch(leaveOut);
 // On a phone, the charts of what was learned are folded, since each fills a screen.
-if (matchMedia(PHONE).matches) for (const each of every(page, ".folds", HTMLDetailsElement)) each.open = false;
+if (matchMedia(PHONE).matches) for (const each of queryAll(page, ".folds", HTMLDetailsElement)) each.open = false;
 const charts = await chartsOf(data);
 printWith(charts);
 const assessment = new AssessmentPanel(data, best);
 best();
-const contextual = ifThere("best-context", HTMLFormElement); // there if the study has context parameters
+const contextual = byIdOrNull("best-context", HTMLFormElement); // there if the study has context parameters
 contextual?.addEventListener("submit", async (event) => {
   event.preventDefault();
   clearProblem(contextual);
@@ -202,29 +218,29 @@ contextual?.addEventListener("submit", async (event) => {
     await (hasSeveral ? listCompromises(data) : recommend());
     for (const chart of charts) chart.changed();
   } catch (error) {
-    tellProblem(contextual, error);
+    showProblem(contextual, error);
   }
 });
 
 document.addEventListener("click", async (event) => {
-  const button = around(event, "[data-retries]", HTMLButtonElement);
+  const button = closestToTarget(event, "[data-retries]", HTMLButtonElement);
   if (!button) return;
   button.disabled = true;
   try {
     const { items } = await listed(`${data.api}/trials?state=failed`, MAX_RETRIED);
     for (const { number } of items) await call("POST", `${data.api}/trials/${number}/retry`, {});
-    say(`${counted(items.length, "trial")} will be issued again, before new ones, once the study is resumed.`);
+    showToast(`${counted(items.length, "trial")} will be issued again, before new ones, once the study is resumed.`);
   } catch (error) {
-    say(messageOf(error));
+    showToast(messageOf(error));
   }
   changed();
 });
 
-const words = ifThere("words-form", HTMLFormElement); // absent without the right to work
+const words = byIdOrNull("words-form", HTMLFormElement); // absent without the right to work
 if (words) takeWords(words, data);
-const rules = ifThere("rules-form", HTMLFormElement); // there if the study has metrics or early stopping
+const rules = byIdOrNull("rules-form", HTMLFormElement); // there if the study has metrics or early stopping
 if (rules) takeBounds(rules);
-for (const form of every(document, "form[data-catalogue]", HTMLFormElement)) takeRows(form);
+for (const form of queryAll(document, "form[data-catalogue]", HTMLFormElement)) takeRows(form);
 
 /** @type {number | null} */
 let settling = null;
@@ -232,7 +248,7 @@ let settling = null;
  * @param {StudyEvent} [event]
  */
 function changed(event) {
-  changeTable(event);
+  table.changed(event);
   if (settling !== null) return;
   settling = setTimeout(() => {
     settling = null;
@@ -241,9 +257,9 @@ function changed(event) {
     for (const chart of charts) chart.changed();
     assessment.changed();
     best();
-    document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true, detail: { isFollowed: true } }));
+    announceChange({ isFollowed: true });
   }, SETTLE_MILLISECONDS);
 }
 
-document.body.addEventListener("study-changed", (event) => event.detail?.isFollowed || changed());
+document.body.addEventListener("study-changed", (event) => event.detail.isFollowed || changed());
 follow(data, dataOf(page, "cursor"), changed);

@@ -77,11 +77,11 @@ export function tableOf(text) {
         excluded,
         attributes,
       });
-      if (trial !== null) trials.get(trial).isTold = true;
+      if (trial !== null) trials.get(trial).hasResult = true;
     }
   }
-  for (const { number: trial, state, parameters, reason, attributes, isTold } of trials.values())
-    if (!isTold) add({ trial, state, parameters, reason, attributes });
+  for (const { number: trial, state, parameters, reason, attributes, hasResult } of trials.values())
+    if (!hasResult) add({ trial, state, parameters, reason, attributes });
   const header = [...new Set(rows.flatMap((row) => Object.keys(row).filter((name) => row[name] != null)))];
   const shown = (/** @type {unknown} */ value) =>
     value == null ? "" : typeof value === "string" ? value : JSON.stringify(value);

@@ -12,12 +12,12 @@ const MAX_SHOWN = 2; // more messages would cover the page
  * @param {{ href: string, text: string }} [link]
  * @param {string} [words] of the button
  */
-export function say(text, undo, link, words = "Undo") {
+export function showToast(text, undo, link, words = "Undo") {
   const toast = document.createElement("div");
   toast.className = "toast";
-  const told = document.createElement("span");
-  told.textContent = text;
-  toast.append(told);
+  const message = document.createElement("span");
+  message.textContent = text;
+  toast.append(message);
   if (link) {
     const to = document.createElement("a");
     to.href = link.href;
@@ -74,15 +74,15 @@ export function clearToasts() {
  * @param {string} text
  * @param {unknown} [undo]
  */
-export function sayThere(text, undo) {
-  sessionStorage.setItem("said", JSON.stringify({ text, undo }));
+export function showToastAfterLoading(text, undo) {
+  sessionStorage.setItem("toast", JSON.stringify({ text, undo }));
 }
 
 /** The message from the previous page: the text, and the request that undoes the action.
  * @returns {{ text: string, undo?: any } | null}
  */
-export function saidBefore() {
-  const said = sessionStorage.getItem("said");
-  sessionStorage.removeItem("said");
+export function takeToast() {
+  const said = sessionStorage.getItem("toast");
+  sessionStorage.removeItem("toast");
   return said ? JSON.parse(said) : null;
 }

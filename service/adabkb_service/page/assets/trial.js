@@ -1,7 +1,7 @@
 // The page of a trial, updated while it is open. Input is kept.
 
 import { pause, root } from "./calls.js";
-import { byId, dataOf, one } from "./elements.js";
+import { byId, dataOf, query } from "./elements.js";
 import { isChanged, isField } from "./forms.js";
 import { listenWhileVisible } from "./stream.js";
 
@@ -45,16 +45,16 @@ async function refresh() {
   }
   const found = new DOMParser().parseFromString(await answer.text(), "text/html");
   const { state: before, attempt } = byId("trial-heading", HTMLElement).dataset;
-  const now = one(found, "#trial-heading", HTMLElement).dataset;
+  const now = query(found, "#trial-heading", HTMLElement).dataset;
   const parts = UNLESS_TYPED.map((id) => byId(id, HTMLElement));
   const held = parts.filter((part) => isTyped(part) || isSent(part)).map(({ id }) => id);
   isHeld = held.length > 0;
   const isInterrupted = parts.some((part) => isTyped(part) && !isSent(part));
   for (const id of [...ALWAYS, ...UNLESS_TYPED.filter((id) => !held.includes(id))])
-    byId(id, HTMLElement).replaceWith(one(found, `#${id}`, HTMLElement));
+    byId(id, HTMLElement).replaceWith(query(found, `#${id}`, HTMLElement));
   if (isInterrupted && (now.state !== before || now.attempt !== attempt)) {
-    const told = `The trial changed while you were typing: it is ${now.words} now.`;
-    banner.textContent = `${told} Your input is still here. Reload the page to see the changes; your input is kept.`;
+    const message = `The trial changed while you were typing: it is ${now.words} now.`;
+    banner.textContent = `${message} Your input is still here. Reload the page to see the changes; your input is kept.`;
     banner.hidden = false;
   }
   document.dispatchEvent(new CustomEvent("htmx:afterSettle")); // which writes times in words

@@ -1,14 +1,14 @@
 // Lasting warnings about unusual results, at their rows and on their pages, until somebody corrects or confirms them.
 
 import { call } from "./calls.js";
-import { dataOf, every, made } from "./elements.js";
+import { createElement, dataOf, queryAll } from "./elements.js";
 
 /** Ask about the results that are shown, and mark those that are unusual.
  * @param {ParentNode} within
  */
 export async function markUnusual(within) {
-  for (const place of every(within, "[data-unusual]", HTMLElement)) {
-    const results = place.dataset.seq ? [place] : every(place, "[data-seq]", HTMLElement);
+  for (const place of queryAll(within, "[data-unusual]", HTMLElement)) {
+    const results = place.dataset.seq ? [place] : queryAll(place, "[data-seq]", HTMLElement);
     if (!results.length || place.dataset.judged) continue;
     place.dataset.judged = "true";
     const query = results.map((each) => `seq=${dataOf(each, "seq")}`).join("&");
@@ -27,15 +27,15 @@ export async function markUnusual(within) {
 function mark(element, sentence) {
   const { page, confirms, sent } = element.dataset;
   if (element instanceof HTMLTableRowElement) {
-    const link = made("a", { href: page, className: "mark doubt", title: sentence }, "unusual: check");
+    const link = createElement("a", { href: page, className: "mark doubt", title: sentence }, "unusual: check");
     element.cells[1].append(" ", link);
     return;
   }
-  const told = made("p", { className: "banner" }, sentence);
+  const banner = createElement("p", { className: "banner" }, sentence);
   if (confirms) {
-    const button = made("button", { type: "button" }, "The number is right");
+    const button = createElement("button", { type: "button" }, "The number is right");
     Object.assign(button.dataset, { api: confirms, action: "confirmed", body: sent });
-    told.append(" ", button);
+    banner.append(" ", button);
   }
-  element.prepend(told);
+  element.prepend(banner);
 }

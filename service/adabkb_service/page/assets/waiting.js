@@ -3,8 +3,9 @@
 
 import { call, pause } from "./calls.js";
 import { messageOf, problemOf, statusOf } from "./caught.js";
-import { made } from "./elements.js";
-import { say } from "./toasts.js";
+import { createElement } from "./elements.js";
+import { announceChange } from "./study-changed.js";
+import { showToast } from "./toasts.js";
 import { inUnit } from "./words.js";
 
 const SHOWN_AFTER_SECONDS = 2;
@@ -51,11 +52,13 @@ async function giveBack(path, trials) {
     for (const { number, attempt } of trials)
       await call("POST", path.replace(/suggest$/, `trials/${number}/release`), { attempt });
     if (trials.length)
-      say("The trial arrived after you had cancelled. It is given back, and is the next to be issued.");
+      showToast("The trial arrived after you had cancelled. It is given back, and is the next to be issued.");
   } catch (error) {
-    say(`Trial ${trials[0].number} arrived after you had cancelled, and is reserved for you: ${messageOf(error)}`);
+    showToast(
+      `Trial ${trials[0].number} arrived after you had cancelled, and is reserved for you: ${messageOf(error)}`,
+    );
   }
-  document.body.dispatchEvent(new CustomEvent("study-changed", { bubbles: true }));
+  announceChange();
 }
 
 /** The dialog that is shown while the model is choosing. */
@@ -65,15 +68,19 @@ class Wait {
   /** @type {Promise<null>} */
   cancelled;
   #began = Date.now();
-  #seconds = made("span", {});
-  #random = made("button", { type: "button", textContent: "Take a quasi-random trial" });
-  #dialog = made("dialog", {}, made("p", {}, "The model is choosing your trial: ", this.#seconds, "."));
-  #timer = setInterval(() => this.#tell(), 1000);
+  #seconds = createElement("span", {});
+  #random = createElement("button", { type: "button", textContent: "Take a quasi-random trial" });
+  #dialog = createElement(
+    "dialog",
+    {},
+    createElement("p", {}, "The model is choosing your trial: ", this.#seconds, "."),
+  );
+  #timer = setInterval(() => this.#show(), 1000);
 
   constructor() {
     this.#dialog.setAttribute("aria-label", "Waiting for the model");
-    const cancel = made("button", { type: "button", textContent: "Cancel" });
-    this.#dialog.append(made("p", { className: "buttons" }, this.#random, cancel));
+    const cancel = createElement("button", { type: "button", textContent: "Cancel" });
+    this.#dialog.append(createElement("p", { className: "buttons" }, this.#random, cancel));
     this.cancelled = new Promise((resolve) => {
       const stop = () => {
         this.isCancelled = true;
@@ -89,7 +96,7 @@ class Wait {
     });
   }
 
-  #tell() {
+  #show() {
     const seconds = Math.round((Date.now() - this.#began) / 1000);
     this.#seconds.textContent = inUnit(String(seconds), "s");
     if (seconds < SHOWN_AFTER_SECONDS || this.#dialog.open) return;

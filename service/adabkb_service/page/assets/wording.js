@@ -2,7 +2,7 @@
 
 import { call } from "./calls.js";
 import { conflict, conflictsIn } from "./conflicts.js";
-import { dataOf, every } from "./elements.js";
+import { dataOf, queryAll } from "./elements.js";
 import { body, isChanged, Mistakes, number } from "./forms.js";
 import { same } from "./kept.js";
 
@@ -28,7 +28,7 @@ function typed(input) {
  */
 function change(row, was, stored, conflicts) {
   const found = { ...stored };
-  for (const input of every(row, "[data-part]", HTMLInputElement).filter(isChanged)) {
+  for (const input of queryAll(row, "[data-part]", HTMLInputElement).filter(isChanged)) {
     const part = dataOf(input, "part");
     const [before, now, value] = [was[part] ?? null, stored[part] ?? null, typed(input)];
     was[part] = now;
@@ -45,9 +45,9 @@ function change(row, was, stored, conflicts) {
  */
 export function takeWords(form, data) {
   /** @param {string} group */
-  const rows = (group) => every(form, `[data-${group}]`, HTMLElement);
+  const rows = (group) => queryAll(form, `[data-${group}]`, HTMLElement);
   const changed = (/** @type {string} */ group) =>
-    rows(group).filter((row) => every(row, "[data-part]", HTMLInputElement).some(isChanged));
+    rows(group).filter((row) => queryAll(row, "[data-part]", HTMLInputElement).some(isChanged));
   form.requestBody = async () => {
     const sent = body(form);
     const [ofQuantities, ofParameters] = [changed("quantity"), changed("parameter")];

@@ -1,6 +1,6 @@
 // Numbers, values and times as people read them.
 
-import { every } from "./elements.js";
+import { queryAll } from "./elements.js";
 
 const [LARGE, SMALL] = [1e6, 1e-4];
 const [NO_BREAK, NARROW] = ["\u00a0", "\u202f"];
@@ -248,8 +248,8 @@ function decimalsOf(value) {
 export function plusMinus(mean, std, quantity = {}) {
   if (!std || !(std > 0)) return measured(mean, quantity);
   const places = Math.min(placesOf(std), (quantity.digits ?? MAX_PLACES) + 1);
-  const told = places > MAX_PLACES ? [figure(mean, 8), figure(std, 2)] : [fixed(mean, places), fixed(std, places)];
-  return inUnit(told.join(`${NO_BREAK}±${NO_BREAK}`), quantity.unit);
+  const texts = places > MAX_PLACES ? [figure(mean, 8), figure(std, 2)] : [fixed(mean, places), fixed(std, places)];
+  return inUnit(texts.join(`${NO_BREAK}±${NO_BREAK}`), quantity.unit);
 }
 
 /** The number of decimals that gives a difference or a deviation two digits.
@@ -440,11 +440,11 @@ function fromNow(text) {
  * stay.
  * @param {ParentNode} element
  */
-export function tellTimes(element) {
-  for (const time of every(element, "time[datetime]:not(.report time)", HTMLTimeElement)) {
+export function showTimes(element) {
+  for (const time of queryAll(element, "time[datetime]:not(.report time)", HTMLTimeElement)) {
     const isNear = Math.abs(Date.parse(time.dateTime) - Date.now()) < 86400e3;
-    const told = isNear ? fromNow(time.dateTime) : atClock(time.dateTime);
-    if (time.textContent !== told) time.textContent = told;
+    const words = isNear ? fromNow(time.dateTime) : atClock(time.dateTime);
+    if (time.textContent !== words) time.textContent = words;
     time.title = zoned.format(new Date(time.dateTime));
     time.dataset.at = minutes.format(new Date(time.dateTime)); // for paper
   }
