@@ -11,8 +11,7 @@ from typer.models import OptionInfo
 from adabkb_client import APIError
 from adabkb_client.errors import steps_of
 from adabkb_service.cli.output import WHICH_STUDIES, fail
-from adabkb_service.cli.study_settings import OPTIONS, STOP
-from adabkb_service.contract.stop import RULES
+from adabkb_service.cli.study_settings import OPTIONS, RULES, STOP
 from adabkb_service.operations.words.reasons import REASONS
 
 MAX_FIELD_ERRORS = 10

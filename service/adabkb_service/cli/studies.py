@@ -20,9 +20,8 @@ from adabkb_service.cli.descriptors import DescriptorTables, add_descriptors
 from adabkb_service.cli.output import AsJson, fail, show
 from adabkb_service.cli.refusals import option_names, refuse
 from adabkb_service.cli.server_calls import Server, StudyId
-from adabkb_service.cli.study_settings import UPDATED, read_settings, with_settings
+from adabkb_service.cli.study_settings import RULES, UPDATED, read_settings, with_settings
 from adabkb_service.cli.values import NO_LIMIT, parse_tag
-from adabkb_service.contract.stop import RULES
 
 STAYS = (
     "early stopping cannot be removed from a study; to change it, give --early-stopping the rule with other numbers, "

@@ -6,12 +6,11 @@ import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
-from pydantic import BaseModel
 
+from adabkb_service.cli._declared_settings import CHANGED, CREATED_WITH, DECLARED, Declared
 from adabkb_service.cli.identifiers import STUDY, Identifier
 from adabkb_service.cli.values import (
     NO_LIMIT,
@@ -23,9 +22,6 @@ from adabkb_service.cli.values import (
     parse_point,
     parse_tag,
 )
-from adabkb_service.contract.setting import Setting
-from adabkb_service.contract.settings import CHANGEABLE, SETTINGS, StudyFields
-from adabkb_service.contract.stop import RULES, Stop
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -101,53 +97,32 @@ def _options() -> Iterator[tuple[str, Option]]:
     default = "value of an added parameter in older trials"
     yield "default", Option(default, "defaults", metavar="NAME=VALUE", read=parse_point)
     yield "direction", Option("minimize or maximize", "direction", Literal["minimize", "maximize"], "WORD")
-    for name, setting in SETTINGS.items():
-        if name == STOP:
-            yield from ((rule, _of_field(rule, each, Stop, api_name=STOP)) for rule, each in RULES.items())
-        else:
-            option = _of_field(name, setting, StudyFields, api_name=name)
-            yield _singular(name) if option.kind == list[str] else name, option
+    for name, declared in DECLARED.items():
+        option = _of_setting(name, declared)
+        yield _singular(name) if option.kind == list[str] else name, option
 
 
-def _of_field(name: str, setting: Setting, model: type[BaseModel], api_name: str) -> Option:
-    """Return a setting, or a rule of ``stop``, as an option. Its form follows from its type."""
-    kind = _bare(model.model_fields[name].annotation)
-    is_removable = kind is not bool and (api_name == STOP or name in CHANGEABLE) and not setting.is_lasting
-    return Option(setting.option, api_name, is_removable=is_removable, **{**_form(name, kind), **SPECIAL.get(name, {})})
-
-
-def _form(name: str, kind: Any) -> dict[str, Any]:
-    """Return the type of an option, what it is called, and how its value is read."""
-    if kind in PLAIN:
-        metavar = "SECONDS" if name.endswith("_seconds") else ""
-        return {"kind": kind, "metavar": metavar, "read": _parsed if kind in (int, float) else _unchanged}
-    origin = get_origin(kind)
-    if origin is Literal:
-        return {"kind": kind, "metavar": "WORD"}
-    if origin is not list and origin is not dict:
-        return {"kind": str, "metavar": "JSON", "read": partial(parse_object, flag(name))}
-    item = _bare(get_args(kind)[-1])
-    if item is str:
-        return {"metavar": "TEXT"} if origin is list else {"metavar": "NAME=TEXT", "read": _tags}
-    if origin is list:
-        return {"metavar": "JSON", "read": partial(parse_objects, flag(_singular(name)))}
-    return {"metavar": "NAME=JSON" if isinstance(item, type) else "NAME=VALUE", "read": parse_point}
-
-
-def _bare(kind: Any) -> Any:
-    """Return a type without null and without notes."""
-    while get_origin(kind) in (Annotated, Union, UnionType):
-        others = [each for each in get_args(kind) if each is not NoneType]
-        if get_origin(kind) is not Annotated and len(others) > 1:
-            return kind
-        kind = others[0]
-    return kind
+def _of_setting(name: str, declared: Declared) -> Option:
+    """Return a setting, or a rule of ``stop``, as an option."""
+    readers: dict[str, Callable[[Any], Any]] = {
+        "as it is": _unchanged,
+        "JSON": _parsed,
+        "NAME=TEXT": _tags,
+        "NAME=JSON": parse_point,
+        "object": partial(parse_object, flag(name)),
+        "objects": partial(parse_objects, flag(_singular(name))),
+    }
+    fields = {"kind": declared.kind, "metavar": declared.metavar, "read": readers[declared.form]}
+    special = SPECIAL.get(name, {})
+    return Option(declared.help, declared.field, is_removable=declared.is_removable, **{**fields, **special})
 
 
 def _singular(name: str) -> str:
     return f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
 
 
+RULES = tuple(name for name, declared in DECLARED.items() if declared.field == STOP)
+"""The rules of ``stop``."""
 OPTIONS = dict(_options())
 """All settings by option."""
 
@@ -173,13 +148,13 @@ def _shown(listed: str, fields: Collection[str], *, is_update: bool) -> Shown:
 CREATED = _shown(
     "id parameter direction budget seed constraint metric noise_std tolerance no_gain_for gap_share_below tag "
     "transfer_from",
-    StudyFields.model_fields,
+    CREATED_WITH,
     is_update=False,
 )
 UPDATED = _shown(
     "budget tolerance no_gain_for title description tag quantity parameter default constraint mixture prior baseline "
     "outcome_constraint early_stopping",
-    CHANGEABLE,
+    CHANGED,
     is_update=True,
 )
 
