@@ -30,7 +30,7 @@ class Callers(griffe.Extension):
             func.returns = _got(get_args(answer)[-1])
         elif _is_listing(answer):
             func.returns = _got(answer)
-        elif made.__code__.co_filename == contextlib.__file__:
+        elif _is_context(inspect.unwrap(made, stop=_is_context)):
             is_async = inspect.isasyncgenfunction(inspect.unwrap(made))
             kind = "AbstractAsyncContextManager" if is_async else "AbstractContextManager"
             func.returns = f"{kind}[{_got(get_args(answer)[0])}]"
@@ -41,6 +41,11 @@ class Callers(griffe.Extension):
         of_type = inspect.getdoc(type(node.obj)) if isinstance(node, griffe.ObjectNode) else None
         if attr.docstring and attr.docstring.value == of_type:
             attr.docstring = None
+
+
+def _is_context(function: Any) -> bool:
+    """Whether a function returns a context manager, as ``contextlib`` makes it from a generator."""
+    return inspect.isfunction(function) and function.__code__.co_filename == contextlib.__file__
 
 
 def _got(answer: Any) -> str:
