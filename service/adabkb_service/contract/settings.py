@@ -1,9 +1,10 @@
 """The settings of a study: the one place where each is declared.
 
 A setting is a field of ``StudyFields`` with a ``Setting``. Its string after the field is the documentation of the
-argument in Python. From this table follow the bodies of ``POST`` and ``PATCH``, the answers, the options of the
-commands and the words for changes, which import it; and the arguments of both clients and of the agents' tools, which
-``make generate`` writes (``tools/study_settings.py``). ``contract/study.py`` has what a setting may be combined with.
+argument in Python. From this table follow the bodies of ``POST`` and ``PATCH``, the answers and the words for changes,
+which import it; and the arguments of both clients and of the agents' tools and the options of commands, which
+``make generate`` writes (``tools/study_settings.py``), since they are also used without the server's packages.
+``contract/study.py`` has what a setting may be combined with.
 """
 
 from __future__ import annotations
