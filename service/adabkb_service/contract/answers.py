@@ -333,6 +333,11 @@ class Study(StudyFields, StudySummary):
     id: str
     objectives: Annotated[list[Objective], Field(description="the objectives, if several"), ABSENT_BY_DEFAULT] = []
     direction: OfOneObjective[Direction] = None
+    metrics: Annotated[
+        list[str],
+        Field(description="metrics that each result has in addition to its value, also those with bounds and the cost"),
+        ABSENT_BY_DEFAULT,
+    ] = []
     seed: int
     space_version: Annotated[
         int | None,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from adabkb_service.contract.metrics import MAX_METRICS
 from adabkb_service.errors import Invalid, StudyExists
 from adabkb_service.operations.data.doctor import examine
 from adabkb_service.operations.data.export import json_lines
@@ -61,6 +62,12 @@ def test_measured_costs_are_the_seconds_of_the_attempt(clock: ManualClock, runni
     assert stored is not None
     assert stored.metrics == {"cost": 7.0}
     assert suggest(running, "s", Ask()).view.trials, "49.5 of 60 are spent"
+
+
+def test_a_study_with_as_many_metrics_as_allowed_may_have_a_cost(running: Service) -> None:
+    """The answers list the cost, too, so that they have one metric more than a definition may list."""
+    names = [f"m{number}" for number in range(MAX_METRICS)]
+    assert create(running, definition(metrics=names, cost="told")).view.metrics == [*names, "cost"]
 
 
 def test_correction_of_a_cost_changes_what_is_spent(running: Service) -> None:
