@@ -11,6 +11,8 @@ from adabkb_service.contract.settings import SETTINGS, StudyFields
 from adabkb_service.operations.words.wording import budget, duration
 
 NEVER = "never"
+NO_LIMIT = "no limit"
+"""What an empty field of a limit without a default means."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def _limit(name: str, setting: Setting) -> Limit:
     has_default = field.default is not None
     is_limit = is_optional(field) and has_default
     kind: Literal["number", "duration", "limit"] = "limit" if is_limit else "number"
-    by_default = str(field.default) if has_default else "none"
+    by_default = str(field.default) if has_default else NO_LIMIT
     kind = "duration" if setting.form == "duration" else kind
     return Limit(name, setting.label, kind, field.description or "", by_default, has_default)
 
