@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -261,10 +263,13 @@ def import_(
             with target.reading() as connection:
                 sharing.check_owner(connection, owner)
         try:
-            with sys.stdin if str(file) == "-" else file.open(encoding="utf-8") as lines:
+            with closing(_lines(file)) as lines:
                 study = import_study(target, lines, partial(_give, owner) if owner else nothing)
-        except (OSError, UnicodeDecodeError) as error:
-            fail(f"cannot read {file}: {error}; give a file written by adabkb study export, or - for standard input")
+        except OSError as error:
+            fail(
+                f"cannot keep a copy of {file} in the folder for temporary files: {error}; free some space there, or "
+                "set TMPDIR to another folder"
+            )
         with target.reading() as connection:
             has_users = tokens.any_exist(connection)
     counts = study.counts
@@ -274,6 +279,15 @@ def import_(
     elif has_users:
         line += f"\nIt has no owner, so only administrators see it. To change that: adabkb access give {study.id} USER"
     show(study.model_dump(mode="json"), line, as_json=as_json)
+
+
+def _lines(file: Path) -> Generator[str]:
+    """Yield the lines of a file, or of standard input if it is -. If it cannot be read, end the command."""
+    try:
+        with sys.stdin if str(file) == "-" else file.open(encoding="utf-8") as lines:
+            yield from lines
+    except (OSError, UnicodeDecodeError) as error:
+        fail(f"cannot read {file}: {error}; give a file written by adabkb study export, or - for standard input")
 
 
 def _give(owner: str, connection: Connection, study: StudyRow) -> None:

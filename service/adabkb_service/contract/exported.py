@@ -18,7 +18,8 @@ from adabkb_service.contract import history
 from adabkb_service.contract.files import File
 from adabkb_service.contract.parameters import LeaseSeconds, Positive
 from adabkb_service.contract.reports import Step
-from adabkb_service.contract.requests import IDEMPOTENCY_KEY
+from adabkb_service.contract.requests import IDEMPOTENCY_KEY, PatchStudyBody
+from adabkb_service.contract.settings import IN_COLUMNS
 from adabkb_service.storage.rows import ENGINE_REVISION, CellStatus
 
 FORMAT = 1
@@ -217,6 +218,22 @@ class _Numbers(BaseModel):
     attempt: Annotated[int, Field(ge=0, le=MAX_COLUMN)] | None = None
 
 
+class _Updated(BaseModel):
+    """Fields of an update's payload that are only displayed."""
+
+    model_config = ConfigDict(strict=True)
+
+    was: dict[str, Any] = {}
+
+    @field_validator("was")
+    @classmethod
+    def _sound(cls, was: dict[str, Any]) -> dict[str, Any]:
+        """Return the former values unchanged, if a request could have set those that are in columns."""
+        known = {name: value for name, value in was.items() if name in IN_COLUMNS and value is not None}
+        PatchStudyBody.model_validate(known)
+        return was
+
+
 class SoundEventLine(history.Event):
     """An event whose payload can be shown."""
 
@@ -225,6 +242,8 @@ class SoundEventLine(history.Event):
         _Numbers.model_validate(self.payload)
         if self.kind == "suggested":
             _Suggested.model_validate(self.payload)
+        if self.kind == "updated":
+            _Updated.model_validate(self.payload)
         if self.kind == "created" and self.trial is not None:
             raise PydanticCustomError("created", "trial must be null in an event of the kind created")
         return self

@@ -32,8 +32,14 @@ class ContainerWriter:
         self._waiting: list[tuple[Callable[[Connection, Any], Any], Sequence[Any]]] = []
         self._room = pace.rows
 
-    def add(self, write: Callable[[Connection, Sequence[Row]], Any], rows: Iterable[Row]) -> None:
-        """Add rows to write. ``write`` is a function that writes several rows.
+    def add(
+        self,
+        write: Callable[[Connection, Sequence[Row]], Any],
+        rows: Iterable[Row],
+        cost: Callable[[Row], int] = lambda _: 1,
+    ) -> None:
+        """Add rows to write. ``write`` is a function that writes several rows. ``cost`` returns the number of small
+        rows that take as long as a row.
 
         Raises:
             Contention: the container's id exists, or another server has removed the written rows.
@@ -41,12 +47,12 @@ class ContainerWriter:
         """
         batch: list[Row] = []
         for row in rows:
-            if self._room == 0:
+            if self._room <= 0:
                 self._waiting.append((write, batch))
                 self._write_waiting()
                 batch = []
             batch.append(row)
-            self._room -= 1
+            self._room -= cost(row)
         self._waiting.append((write, batch))
 
     def _write_waiting(self) -> None:

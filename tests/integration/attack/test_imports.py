@@ -18,6 +18,7 @@ import pytest
 
 from adabkb_service.contract.exported import LINES
 from adabkb_service.errors import AdaBKBError, Invalid
+from adabkb_service.operations.data.doctor import examine
 from adabkb_service.operations.data.importing import import_study
 from adabkb_service.storage.database import Database
 from tests.integration.api.conftest import DEFINITION
@@ -121,6 +122,7 @@ def test_accepted_imports_can_be_read_everywhere(
                 error = refusal(database, lines)
                 outcomes["taken" if error is None else "refused"] += 1
                 if error is None:
+                    assert list(examine(database)) == [], changed
                     (study,) = (each["id"] for each in client.get("/v1/studies").json()["items"])
                     paths = [
                         *(f"/v1/studies/{study}{path}" for path in READS),
@@ -168,6 +170,37 @@ def test_numbers_beyond_the_columns_are_rejected(exported: list[str], tmp_path: 
     with closing(Database(f"sqlite:///{tmp_path}/adabkb.db")) as database:
         error = refusal(database, text.splitlines()) or ""
     assert re.search(r"line \d+ .*(attempt|step): must be at most ", error), error
+
+
+@pytest.mark.parametrize(
+    ("kind", "was", "now", "field"),
+    [
+        ("corrected", '"excluded": false', '"excluded": "false"', "excluded"),
+        ("observed", '"seconds": ([0-9.e-]+)', r'"seconds": "\1"', "seconds"),
+        ("reported", "3.0", '"3.0"', "value"),
+    ],
+)
+def test_values_of_another_type_in_the_log_are_rejected(
+    exported: list[str], tmp_path: Path, kind: str, was: str, now: str, field: str
+) -> None:
+    """Even if the answers, in which they are converted, agree with the line of the row."""
+    number = next(number for number, line in enumerate(exported) if f'"kind": "{kind}"' in line)
+    changed, count = re.subn(was, now, exported[number])
+    assert count == 1
+    with closing(Database(f"sqlite:///{tmp_path}/adabkb.db")) as database:
+        error = refusal(database, [*exported[:number], changed, *exported[number + 1 :]]) or ""
+    assert re.search(rf"line \d+ .*{field}: must be ", error), error
+
+
+@pytest.mark.parametrize("was", ["x", {"lease_seconds": "x"}, {"tags": 1}], ids=str)
+def test_former_values_that_no_setting_could_have_are_rejected(exported: list[str], tmp_path: Path, was: Any) -> None:
+    """The list of events in words shows them."""
+    number = next(number for number, line in enumerate(exported) if '"kind": "updated"' in line)
+    event = json.loads(exported[number])
+    changed = json.dumps({**event, "payload": {**event["payload"], "was": was}})
+    with closing(Database(f"sqlite:///{tmp_path}/adabkb.db")) as database:
+        error = refusal(database, [*exported[:number], changed, *exported[number + 1 :]]) or ""
+    assert re.search(rf"line {number + 1} .*(was|lease_seconds|tags)", error), error
 
 
 @pytest.mark.parametrize(

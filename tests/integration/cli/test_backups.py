@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
 import sqlite3
-import tempfile
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -23,7 +25,8 @@ from tests.integration.api.conftest import DEFINITION
 from tests.integration.storage.keep import KEPT, unpacked
 from tests.integration.storage.newer import newer_version
 from tests.samples import some
-from tests.servers import server_on
+from tests.servers import ADABKB, server_on
+from tests.waiting import TIMEOUT_SECONDS
 
 
 def adabkb(*arguments: str | Path) -> Result:
@@ -164,17 +167,24 @@ def test_the_name_of_a_backup_is_a_file_not_a_url(filled: str, tmp_path: Path, n
     assert rows(target) == rows(filled)
 
 
-@pytest.mark.long
-def test_an_import_works_in_a_temporary_folder_with_a_percent_sign(
-    filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, file, target = tmp_path / "ann%40lab.org", tmp_path / "s.jsonl", f"sqlite:///{tmp_path}/target.db"
-    folder.mkdir()
-    with server_on(filled) as address:
-        file.write_text(httpx.get(f"{address}/v1/studies/s/export").text)
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    done = adabkb("data", "import", file, "--database", target)
-    assert (done.exit_code, "6 observations" in done.output) == (0, True), done.output
+def test_an_import_names_a_full_folder_for_temporary_files(filled: str, tmp_path: Path) -> None:
+    """The file itself can be read. The limit on the size of files stands in for a full disk."""
+    file, size = tmp_path / "s.jsonl", 2**23
+    cell = json.dumps({"type": "cell", "key": "0" * 1000, "status": "leaf"})
+    file.write_text("\n".join([json.dumps({"type": "study", "format": 1}), *[cell] * (2 * size // len(cell))]))
+    done = subprocess.run(
+        [*ADABKB, "data", "import", str(file), "--database", filled],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+    )
+    said = " ".join(done.stderr.split())
+    assert (done.returncode, "folder for temporary files" in said, "set TMPDIR" in said) == (1, True, True), said
+    assert "cannot read" not in said
+    assert {each.name for each in tmp_path.iterdir() if each.name.startswith("adabkb-")} == set()
 
 
 def test_an_import_names_the_encoding_of_a_file_and_passes_other_errors_on(filled: str, tmp_path: Path) -> None:

@@ -55,6 +55,11 @@ class ExportedLines:
         """Return the number of lines of a kind."""
         return len(self._numbers[kind])
 
+    def size(self, kind: str, index: int) -> int:
+        """Return the size of a line, in bytes."""
+        number = self._numbers[kind][index]
+        return self._ends[number] - self._ends[number - 1]
+
     def read(self, kind: str, index: int = 0) -> Any:
         """Return a line, as an instance of the class in ``LINES``.
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, create_model
 
 from adabkb_service.contract import answers as views
 from adabkb_service.contract.budget import cost_budget_of
@@ -20,9 +23,26 @@ from adabkb_service.contract.stored import definition_of, edited, first_stored
 from adabkb_service.engine.space import Space
 from adabkb_service.operations.data import doctor
 from adabkb_service.operations.data.exported_lines import ExportedLines, invalid, text_of
-from adabkb_service.storage.rows import EventRow, StudyRow, TrialRow, created_row
+from adabkb_service.storage.rows import (
+    EventRow,
+    ObservationRow,
+    ReportRow,
+    StudyRow,
+    TrialRow,
+    as_values,
+    created_row,
+)
 from adabkb_service.study import render
 from adabkb_service.study.replay_state import ReplayState
+
+
+def _strict(row: type) -> type[BaseModel]:
+    """Return a model with the fields of a row, which converts no values."""
+    fields: dict[str, Any] = {name: (kind, ...) for name, kind in get_type_hints(row).items()}
+    return create_model(row.__name__, __config__=ConfigDict(strict=True), **fields)
+
+
+_STRICT = {row: _strict(row) for row in (TrialRow, ObservationRow, ReportRow)}
 
 
 def check_study(logged: ReplayState, shown: StudyLine) -> None:
@@ -61,6 +81,7 @@ class RowChecks:
         self._tick(f"trial {shown.number}")
         logged = self._logged.trials[shown.number]
         row = replace(logged, lease_seconds=shown.lease_seconds, leased_until=shown.leased_until)
+        _check_types(row)
         if dict(render.trial(row, self._logged.definition)) != dict(shown):
             raise ValueError(f"trial {row.number} differs from the log")
         for problem in (*doctor.lease_problems(self._logged.study, row), *self._misplaced(row)):
@@ -71,6 +92,7 @@ class RowChecks:
         """Check a result."""
         self._tick(f"observation {shown.seq}")
         row = self._logged.observations[shown.seq]
+        _check_types(row)
         numbers = [shown.value or 0.0, *(shown.metrics or {}).values()]
         is_equal = dict(render.observation(row, self._logged.definition, self._space)) == dict(shown)
         if not is_equal or not all(map(math.isfinite, numbers)):
@@ -82,7 +104,9 @@ class RowChecks:
         """Check an intermediate value of a trial."""
         key = (shown.trial, shown.attempt, shown.step)
         self._tick(_name(*key))
-        if dict(render.report_line(self._logged.reports[key])) != dict(shown):
+        row = self._logged.reports[key]
+        _check_types(row)
+        if dict(render.report_line(row)) != dict(shown):
             raise ValueError(f"{_name(*key)} differs from the log")
 
     def file(self, shown: FileLine) -> None:
@@ -115,6 +139,12 @@ class RowChecks:
         if name not in self._unchecked:
             raise ValueError(f"{name} is not in the log, or occurs twice")
         del self._unchecked[name]
+
+
+def _check_types(row: TrialRow | ObservationRow | ReportRow) -> None:
+    """Check the types of a row that follows from the log. A view converts values, such as a number in quotes, which the
+    database and the engine do not."""
+    _STRICT[type(row)].model_validate(as_values(row))
 
 
 def _name(trial: int, attempt: int, step: int) -> str:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from tempfile import TemporaryFile
-from typing import Any, cast
+from typing import cast
 
 from sqlalchemy import Connection
 
@@ -36,15 +36,15 @@ from adabkb_service.operations.data.import_checks import (
 from adabkb_service.storage import events, files, idempotency, observations, removal, reports, studies, trials
 from adabkb_service.storage import model as model_rows
 from adabkb_service.storage.columns import ModelStats
-from adabkb_service.storage.container_writer import container_writer
+from adabkb_service.storage.container_writer import ContainerWriter, container_writer
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.files import FileRow
 from adabkb_service.storage.rows import EventRow, KeyRow, StudyRow, event_row
 from adabkb_service.study import lifecycle
 from adabkb_service.study.replay_state import ReplayState, replayed
 
-Write = Callable[[Connection, Sequence[Any]], Any]
-"""A function that writes several rows of one kind."""
+ROW_BYTES = 2**13
+"""To write a line of this size takes about as long as to write two small rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,7 @@ def import_study(
         remove_abandoned()
         try:
             with container_writer(database, study.id, database.now) as container:
-                for write, rows in _content(checked, exported):
-                    container.add(write, rows)
+                _add_content(container, checked, exported)
                 with container.last_transaction() as connection:
                     studies.add(connection, study)
                     also(connection, study)
@@ -155,18 +154,24 @@ def _study(shown: StudyLine, model: ModelLine, logged: ReplayState) -> StudyRow:
     return replace(row, state=lifecycle.status(row)[0])
 
 
-def _content(checked: Checked, exported: ExportedLines) -> Iterator[tuple[Write, Iterable[Any]]]:
-    """Yield the rows of a study besides its own, each kind with the function that writes it. A row comes after the rows
-    that it refers to. Files and keys, which may be large, are given by the indices of their lines."""
+def _add_content(container: ContainerWriter, checked: Checked, exported: ExportedLines) -> None:
+    """Add the rows of a study besides its own. A row comes after the rows that it refers to. Files and keys, which may
+    be large, are given by the indices of their lines."""
     study_id, logged = checked.study.id, checked.logged
-    yield trials.add, logged.trials.values()
-    yield observations.add, logged.observations.values()
-    yield events.add, checked.log
-    yield partial(_write_files, study_id, exported), range(exported.count("file"))
-    yield reports.add, logged.reports.values()
-    yield partial(_write_cells, study_id), checked.model.cells.items()
-    yield partial(_write_dictionary, study_id), checked.model.dictionary
-    yield partial(_write_keys, study_id, exported), range(exported.count("key"))
+    container.add(trials.add, logged.trials.values())
+    container.add(observations.add, logged.observations.values())
+    container.add(events.add, checked.log)
+    container.add(reports.add, logged.reports.values())
+    container.add(partial(_write_cells, study_id), checked.model.cells.items())
+    container.add(partial(_write_dictionary, study_id), checked.model.dictionary)
+    large: dict[str, Callable[[str, ExportedLines, Connection, Sequence[int]], None]]
+    large = {"file": _write_files, "key": _write_keys}
+    for kind, write in large.items():
+        container.add(partial(write, study_id, exported), range(exported.count(kind)), partial(_cost, exported, kind))
+
+
+def _cost(exported: ExportedLines, kind: str, index: int) -> int:
+    return 1 + exported.size(kind, index) // ROW_BYTES
 
 
 def _write_files(study_id: str, exported: ExportedLines, connection: Connection, indices: Sequence[int]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 import sqlalchemy as sa
 
@@ -11,6 +13,7 @@ from adabkb_service.storage.container_writer import container_writer
 from adabkb_service.storage.containers import HOLD
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.pace import Pace
+from adabkb_service.storage.rows import TrialRow
 from tests.integration.storage.conformance.test_references import BELOW, fill, rows
 from tests.integration.storage.rows import NOW, TICK, study, trial
 from tests.samples import some
@@ -103,6 +106,21 @@ def test_partly_written_study_is_never_visible(database: Database) -> None:
         with database.reading() as connection:
             assert len(trials.page(connection, name, state=None, after=0, limit=9)) == 5
             assert containers.removable(connection, NOW + 2 * HOLD, 9) == []
+
+
+def test_large_rows_are_written_in_transactions_of_their_own(database: Database) -> None:
+    """Otherwise a hundred files of 2 MB would keep other writers waiting for seconds."""
+    written: list[int] = []
+
+    def write(connection: sa.Connection, rows: Sequence[TrialRow]) -> None:
+        written.append(len(rows))
+        trials.add(connection, rows)
+
+    with container_writer(database, "large", lambda: NOW, Pace(10, 10)) as container:
+        container.add(write, [trial(number, "large") for number in range(1, 5)], lambda _: 1000)
+        with container.last_transaction() as connection:
+            studies.add(connection, study("large"))
+    assert written == [1, 1, 1, 1]
 
 
 def test_failed_filling_is_immediately_removable(database: Database) -> None:
