@@ -33,9 +33,9 @@ number of its axes plus ``MEMORY``. Before it has had that many steps, it counts
 RADII = (0.05, 4.0)
 """Smallest and largest radius of the model's ball, in standard deviations of its results along their principal
 directions."""
-GRID, ROUNDING = 2.0**20, 1e-11
-"""Cells are halved, so their middles are multiples of 1/``GRID``, up to this error, unless they are very small. Points
-of the model practically never are."""
+HALVINGS, ROUNDING = 20, 1e-11
+"""Cells are halved, so their middles after fewer than this many cuts along an axis are on a grid of this many
+halvings, up to this error. Points of the model practically never are."""
 MODELS_SHARE = 0.75
 """The largest share of all results that the model can have had, given ``IN_A_ROW`` and ``PERIOD``."""
 MAX_AXES = 20
@@ -87,9 +87,10 @@ NEW = Turns()
 
 def are_off_grid(domain: Domain, positions: Array) -> Bools:
     """Return which positions, (k, d), are no middles of cells along the real axes."""
-    scaled = GRID * np.delete(positions, domain.discrete, axis=1)
-    found: Bools = (np.abs(scaled - np.round(scaled)) > GRID * ROUNDING).any(axis=1)
-    return found
+    halves = 2.0**HALVINGS
+    scaled: Array = halves * np.delete(positions, domain.discrete, axis=1)
+    are_off: Bools = np.abs(scaled - np.round(scaled)) > halves * ROUNDING
+    return np.asarray(are_off.any(axis=1))
 
 
 def is_restarts(restarted_at: int | None, step: int) -> bool:
