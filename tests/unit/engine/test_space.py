@@ -216,6 +216,6 @@ def test_error_messages_shorten_long_lists() -> None:
 
 @pytest.mark.parametrize("axis", [axis for axis in AXES if isinstance(axis, FloatAxis)], ids=lambda axis: axis.name)
 def test_positions_are_within_the_resolution_of_a_value(axis: FloatAxis) -> None:
-    positions = np.random.default_rng(0).random(1000)
+    positions = np.random.default_rng(0).random(1000).tolist()
     farthest = max(abs(axis.encode(axis.decode(each)) - each) for each in positions)
     assert 0.1 * axis.resolution < farthest < 1.1 * axis.resolution
