@@ -71,15 +71,29 @@ def botorch(problem: Traded, seed: int, budget: int) -> list[tuple[float, ...]]:
     return nehvi(problem, seed, budget)
 
 
+def ax(problem: Traded, seed: int, budget: int) -> list[tuple[float, ...]]:
+    """Ax with its defaults; it infers the reference point."""
+    from benchmarks.outcomes.ax_peer import AxClient, Goals  # noqa: PLC0415 (only where it runs)
+
+    names = [each.name for each in problem.objectives]
+    client, found = AxClient(problem.axes, Goals(", ".join(f"-{name}" for name in names)), seed), []
+    for _ in range(budget):
+        found.append(problem.evaluate(client.ask()))
+        client.tell(dict(zip(names, found[-1], strict=True)))
+    return found
+
+
 METHODS: dict[str, Callable[[Traded, int, int], list[tuple[float, ...]]]] = {
     "auto": ours,
     "gpsampler": _optuna(lambda samplers, seed: samplers.GPSampler(seed=seed)),
     "botorch": botorch,
+    "ax": ax,
     "tpe": _optuna(lambda samplers, seed: samplers.TPESampler(multivariate=True, seed=seed)),
     "nsga2": _optuna(lambda samplers, seed: samplers.NSGAIISampler(seed=seed, population_size=20)),
     "random": _optuna(lambda samplers, seed: samplers.RandomSampler(seed=seed)),
 }
 PACKAGES = {
+    "ax": ("ax-platform", "botorch"),
     "botorch": ("botorch", "torch"),
     "gpsampler": ("optuna", "torch"),
     "tpe": ("optuna",),

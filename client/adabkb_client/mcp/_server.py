@@ -197,6 +197,7 @@ def _reading(tools: Reading) -> list[StudyTool]:
         tools.why,
         tools.importance,
         tools.assessment,
+        tools.export_report,
     ]
     return [tool(function, changes=False, is_idempotent=True) for function in functions]
 
