@@ -12,6 +12,7 @@ from adabkb_client._analysis import Assessment, FrontPoint, Importance
 from adabkb_client._records import (
     Answer,
     Best,
+    CatalogueRow,
     MetricPrediction,
     Observation,
     Prediction,
@@ -125,6 +126,21 @@ class ResultsAnswer(TypedDict):
     """A page of results."""
 
     results: list[ResultAnswer]
+    next_cursor: NotRequired[str]
+
+
+class RowAnswer(TypedDict):
+    """A row of a catalogue."""
+
+    name: str
+    numbers: NotRequired[dict[str, float]]
+    withdrawn: NotRequired[bool]
+
+
+class RowsAnswer(TypedDict):
+    """A page of rows."""
+
+    rows: list[RowAnswer]
     next_cursor: NotRequired[str]
 
 
@@ -367,6 +383,12 @@ def result(found: Observation) -> ResultAnswer:
         plate=found.plate,
         reported_by=found.reported_by,
     )
+    return answer
+
+
+def row(found: CatalogueRow) -> RowAnswer:
+    """Return a row of a catalogue."""
+    answer: RowAnswer = some(name=found.name, numbers=found.numbers, withdrawn=found.withdrawn or None)
     return answer
 
 

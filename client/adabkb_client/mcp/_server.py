@@ -193,6 +193,7 @@ def _reading(tools: Reading) -> list[StudyTool]:
         tools.recommendation,
         tools.trials,
         tools.observations,
+        tools.rows,
         tools.predict,
         tools.why,
         tools.importance,

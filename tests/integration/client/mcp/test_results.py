@@ -122,6 +122,10 @@ def test_the_error_about_a_row_names_those_that_contain_the_text(server: str) ->
             for text, near in (("pph3", "'PPh3-a', 'PPh3-b', 'PPh3-c'."), ("nothing", "'dppf'.")):
                 told = await agent.refusal("add_result", study="s", parameters={"ligand": text}, value=1.0)
                 assert told.startswith(f"parameters.ligand: must be the name of a row of the catalogue, such as {near}")
+            page = await agent.call("rows", study="s", containing="pph3", limit=3)
+            rest = await agent.call("rows", study="s", containing="pph3", cursor=page["next_cursor"])
+            assert page["rows"][0] == {"name": "PPh3-a", "numbers": {"size": 2.0}}
+            assert [each["name"] for each in page["rows"] + rest["rows"]] == rows[1:]
 
     asyncio.run(session())
 
