@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -25,6 +26,13 @@ def provenance(module: str) -> dict[str, Any]:
         "revision": REVISION,
         "machine": {"architecture": platform.machine(), "cores": os.cpu_count(), "blas_threads": 1},
     }
+
+
+def takes_no_options(module: str, about: str | None) -> None:
+    """Refuse arguments of the command line, and explain the command on ``--help``."""
+    argparse.ArgumentParser(
+        prog=f"python -m {module}", description=about, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
 
 
 def write(path: Path, content: Mapping[str, Any]) -> None:

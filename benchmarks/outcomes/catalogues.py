@@ -29,7 +29,7 @@ from adabkb_service.engine.catalogue import CatalogueAxis, table
 from adabkb_service.engine.space import Space
 from benchmarks.functions import Array
 from benchmarks.outcomes.runs import Table as Printed
-from benchmarks.output import RESULTS, print_table, provenance, write
+from benchmarks.output import RESULTS, print_table, provenance, takes_no_options, write
 from benchmarks.quality.nature.descriptors import descriptors
 from benchmarks.quality.nature.measured import Table
 from benchmarks.quality.nature.measured import table as measured
@@ -137,6 +137,7 @@ def seconds(rows: int, results: int) -> Iterator[float]:
 
 def main() -> None:
     """Measure speed and quality, and write the file."""
+    takes_no_options("benchmarks.outcomes.catalogues", __doc__)
     speed = []
     with threadpool_limits(1):
         for rows in ROWS:

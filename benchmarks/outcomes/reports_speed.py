@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from benchmarks.output import RESULTS, print_table, provenance, write
+from benchmarks.output import RESULTS, print_table, provenance, takes_no_options, write
 from tests.servers import server_on
 
 OUT = RESULTS / "outcomes-reports-speed.json"
@@ -64,6 +64,7 @@ def measured(rule: Mapping[str, Any] | None) -> dict[str, list[float]]:
 
 def main(out: Path = OUT) -> None:
     """Measure, print and store the results."""
+    takes_no_options("benchmarks.outcomes.reports_speed", __doc__)
     results = {name: measured(rule) for name, rule in RULES.items()}
     write(out, {**provenance("benchmarks.outcomes.reports_speed"), "rules": results})
     rows = [

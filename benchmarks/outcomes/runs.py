@@ -71,8 +71,8 @@ class Benchmark:
         with rewriting(path) as partial:
             runs = load(path, self.problem_word)
             runs[key] = {**dict(zip((self.problem_word, "method", "seed"), key, strict=True)), **run}
-            needed = {package for _, method, _ in runs for package in self.packages.get(method, ())}
-            head = {**provenance(self.module), "packages": {each: version(each) for each in sorted(needed)}}
+            packages = _packages(path) | {each: version(each) for each in self.packages.get(key[1], ())}
+            head = {**provenance(self.module), "packages": dict(sorted(packages.items()))}
             lines = ",\n".join(f"  {json.dumps(each, separators=(',', ':'))}" for _, each in sorted(runs.items()))
             partial.write_text(f'{{\n "provenance": {json.dumps(head)},\n "runs": [\n{lines}\n ]\n}}\n')
 
@@ -84,7 +84,7 @@ class Benchmark:
         keys = [
             (name, method, seed) for seed in range(given.seeds) for name in given.problems for method in given.methods
         ]
-        jobs = {self.job(*key, *budget): key for key in keys if key not in done}
+        jobs = {self.job(*key, *budget): key for key in keys if given.force or key not in done}
         failed = keep_all(list(jobs), given.workers, lambda job, run: self.keep(given.out, jobs[job], run))
         for each in self.tables(given.out):
             print(f"\n{each.title}")
@@ -102,6 +102,7 @@ class Benchmark:
         if self.budget is not None:
             parser.add_argument("--budget", type=type(self.budget), default=self.budget)
         parser.add_argument("--workers", type=int, default=1)
+        parser.add_argument("--force", action="store_true", help="repeat runs that already have results")
         parser.add_argument("--out", type=Path, default=self.out)
         return parser
 
@@ -170,6 +171,11 @@ def scored(
 def against_name(method: str, other: str) -> str:
     """The name of a column with the numbers of seeds in which a method is better, and worse, than another one."""
     return f"seeds where {method} is better, worse than {other}"
+
+
+def _packages(path: Path) -> dict[str, str]:
+    """The versions of the packages with which the runs of a file were made."""
+    return dict(json.loads(path.read_text())["provenance"].get("packages", {})) if path.exists() else {}
 
 
 def load(path: Path, problem_word: str) -> dict[Key, dict[str, Any]]:

@@ -888,6 +888,8 @@ class Deletion(Record):
     """The number of the deletion."""
     study: str
     """The study's id."""
+    title: str | None
+    """The study's title."""
     owner: str | None
     """The owner."""
     results: int

@@ -295,6 +295,7 @@ def upgrade() -> None:
         "trash",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("study_id", sa.String(length=100), nullable=False),
+        sa.Column("title", sa.String(length=200)),
         sa.Column("owner", sa.String(length=100)),
         sa.Column("rights", sa.JSON(), nullable=False),
         sa.Column("webhooks", sa.JSON(), nullable=False),

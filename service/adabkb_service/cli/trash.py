@@ -52,6 +52,7 @@ def list_trash(
         {
             "deletion": each["deletion"],
             "study": each["study"],
+            "title": each["title"],
             "owner": each["owner"],
             "results": each["results"],
             "deleted": _minute(each["deleted_at"]),

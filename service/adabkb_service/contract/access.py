@@ -253,6 +253,7 @@ class Deletion(Answer):
 
     deletion: Annotated[int, Field(description="number of the deletion, used to restore or purge the study")]
     study: str
+    title: str | None
     owner: str | None
     results: int
     deleted_by: str | None

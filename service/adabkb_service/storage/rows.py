@@ -53,7 +53,7 @@ EventKind = Literal[
 ]
 
 
-ENGINE_REVISION = 21
+ENGINE_REVISION = 22
 """Version of the engine's rules (see ``engine/auto/state/checkpoint.py``). A new study stores it. A replay of the log
 with another version gives other suggestions."""
 

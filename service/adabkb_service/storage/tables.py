@@ -357,6 +357,7 @@ trash = Table(
     metadata,
     _number("id"),
     Column("study_id", String(100), nullable=False, index=True),
+    Column("title", String(200)),
     Column("owner", String(100), index=True),
     Column("rights", JSON, nullable=False),  # user -> right on the study
     Column("webhooks", JSON, nullable=False),  # its webhooks, with their secrets: see ``storage/webhooks.py``

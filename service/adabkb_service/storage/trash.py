@@ -34,6 +34,7 @@ class TrashRow:
     id: int | None
     """The number that the database assigns; None before the row is stored."""
     study_id: str
+    title: str | None
     owner: str | None
     rights: dict[str, Right]
     webhooks: list[dict[str, Any]]

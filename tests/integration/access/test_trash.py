@@ -32,7 +32,7 @@ def lines(client: httpx.Client, study: str) -> list[str]:
 
 def worked_on(client: httpx.Client, study: str) -> None:
     """A study with results, an active trial and a stored answer, shared with bob."""
-    client.post("/v1/studies", json={**DEFINITION, "id": study})
+    client.post("/v1/studies", json={**DEFINITION, "id": study, "title": "Yield of the coupling"})
     client.post(f"/v1/studies/{study}/suggest", json={"count": 3, "lease_seconds": 3600})
     client.post(f"/v1/studies/{study}/observe", json={"trial": 1, "value": 1.0}, headers={"Idempotency-Key": "told"})
     client.patch(f"/v1/studies/{study}/access", json={"shared_with": {"bob": "read"}})
@@ -45,7 +45,7 @@ def test_restored_study_continues_where_it_was(ann: httpx.Client) -> None:
     assert ann.get("/v1/studies/back").status_code == 404
 
     (kept,) = [each for each in ann.get("/v1/trash").json()["items"] if each["study"] == "back"]
-    assert (kept["owner"], kept["deleted_by"], kept["results"]) == ("ann", "ann", 1)
+    assert (kept["title"], kept["owner"], kept["deleted_by"], kept["results"]) == ("Yield of the coupling", "ann", "ann", 1)
     restored = ann.post("/v1/studies/back/restore")
     assert (restored.status_code, restored.json()["counts"]["active"]) == (200, 2)
     assert lines(ann, "back") == before

@@ -11,6 +11,7 @@ import pytest
 from adabkb_service.api.body import MAX_VALUES
 from adabkb_service.contract.attributes import MAX_ATTRIBUTES, MAX_BYTES, MAX_LEVELS
 from adabkb_service.contract.parameters import MAX_CHOICES, MAX_PARAMETERS, MAX_TAGS
+from adabkb_service.contract.plates import MAX_NUMBER
 from adabkb_service.contract.reports import MAX_REPORTS
 from adabkb_service.contract.requests import MAX_ITEMS
 from adabkb_service.contract.strict import MAX_DEPTH
@@ -190,6 +191,7 @@ def test_each_limit_is_documented_in_a_table_row() -> None:
         f"each with {MAX_LEVELS} nesting levels; a name has 1 to 200 characters and no colon",
         "items of a batch, reports of a request, points to predict at": f"{MAX_ITEMS:,}",
         "reports of an attempt": f"{MAX_REPORTS:,}",
+        "the number of a `plate`": f"{MAX_NUMBER:,}",
         "the `step` of a report": f"{MAX_STEPS:,}",
         "`lease_seconds` and `max_runtime_seconds`": (
             "2,592,000 (30 days). A lease of less than a microsecond is extended to a microsecond"

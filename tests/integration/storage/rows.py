@@ -94,7 +94,7 @@ def token(token_id: str, **changed: Any) -> TokenRow:
 
 def deletion(study_id: str, **changed: Any) -> TrashRow:
     """A deleted study of ann's."""
-    row = TrashRow(None, study_id, "ann", {"ann": "own"}, [], 3, "ann", NOW, trash.new_container(), 1)
+    row = TrashRow(None, study_id, None, "ann", {"ann": "own"}, [], 3, "ann", NOW, trash.new_container(), 1)
     return replace(row, **changed)
 
 

@@ -128,6 +128,7 @@ def _row(connection: Connection, study: StudyRow, caller: Caller, now: datetime,
     return TrashRow(
         id=None,
         study_id=study.id,
+        title=study.title,
         owner=grants.owner(rights),
         rights=rights,
         webhooks=list(map(webhooks.as_json, webhooks.of_study(connection, study.id))),
@@ -258,6 +259,7 @@ def _view(row: TrashRow) -> Deletion:
     return Deletion(
         deletion=row.id or 0,
         study=row.study_id,
+        title=row.title,
         owner=row.owner,
         results=row.results,
         deleted_by=row.deleted_by,

@@ -43,11 +43,11 @@ def test_quadratic_model_gets_three_steps_in_a_row_while_it_gains() -> None:
     turns, found = NEW, []
     for _ in range(3):
         assert turns.is_models(AXES)
-        turns = turns.after(AXES, is_restarts=False, gained=True)
+        turns = turns.after(is_models=turns.is_models(AXES), gained=True)
         found.append((turns.in_a_row, turns.others, turns.radius))
     assert found == [(1, 0, 2.0), (2, 0, 4.0), (3, 0, 4.0)]
     assert not turns.is_models(AXES)
-    turns = turns.after(AXES, is_restarts=False, gained=True)
+    turns = turns.after(is_models=turns.is_models(AXES), gained=True)
     assert turns == Turns((True,) * 3, 0, 1, 4.0)
     assert turns.is_models(AXES)
 
@@ -56,18 +56,18 @@ def test_model_without_gains_gets_every_second_step_and_a_smaller_ball() -> None
     turns, radii = NEW, []
     for step in range(6):
         assert turns.is_models(AXES) == (step % 2 == 0)
-        turns = turns.after(AXES, is_restarts=False, gained=False)
+        turns = turns.after(is_models=turns.is_models(AXES), gained=False)
         radii.append(turns.radius)
     assert (radii, turns.gains) == ([0.5, 0.5, 0.25, 0.25, 0.125, 0.125], (False,) * 3)
-    assert Turns(radius=0.06).after(AXES, is_restarts=False, gained=False).radius == 0.05
+    assert Turns(radius=0.06).after(is_models=True, gained=False).radius == 0.05
 
 
 def test_each_step_of_the_model_without_a_gain_changes_its_form() -> None:
     turns, forms = NEW, []
     for gained in (True, False, False, None, False, True, True):
         while not turns.is_models(AXES):
-            turns = turns.after(AXES, is_restarts=False, gained=False)
-        turns = turns.after(AXES, is_restarts=False, gained=gained)
+            turns = turns.after(is_models=turns.is_models(AXES), gained=False)
+        turns = turns.after(is_models=turns.is_models(AXES), gained=gained)
         forms.append(turns.is_alternative)
     assert forms == [False, True, False, False, True, True, True]
 
@@ -79,16 +79,16 @@ def test_model_with_few_gains_gets_few_steps(gains: int, others_before: int) -> 
     for before in ((), (True, True, True)):
         turns = Turns((*before, *last), others=0)
         while not turns.is_models(AXES):
-            turns = turns.after(AXES, is_restarts=False, gained=True)
+            turns = turns.after(is_models=turns.is_models(AXES), gained=True)
         assert turns.others == others_before
     assert Turns(last[1:] if gains == 2 else (False,) * 5, others=1).is_models(AXES), "fewer than six do not count"
 
 
 def test_steps_of_restarts_or_without_a_result_count_no_gain() -> None:
     turns = Turns((True,), in_a_row=1, others=0, radius=2.0)
-    assert turns.after(AXES, is_restarts=True, gained=True) == Turns((True,), 0, 1, 2.0)
-    assert turns.after(AXES, is_restarts=False, gained=None) == Turns((True,), 0, 0, 2.0)
-    many = Turns((False,) * (MAX_AXES + MEMORY), others=11).after(MAX_AXES, is_restarts=False, gained=True)
+    assert turns.after(is_models=False, gained=True) == Turns((True,), 0, 1, 2.0)
+    assert turns.after(is_models=turns.is_models(AXES), gained=None) == Turns((True,), 0, 0, 2.0)
+    many = Turns((False,) * (MAX_AXES + MEMORY), others=11).after(is_models=True, gained=True)
     assert many.gains == (False,) * (MAX_AXES + MEMORY - 1) + (True,), "the oldest is dropped"
 
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from adabkb_service.engine.auto.acquisition.issued import issued
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.policy import auto
-from adabkb_service.engine.auto.search.quadratic import minimum, proposal, smallest_in_ball
+from adabkb_service.engine.auto.search.quadratic import OTHER_BALLS, minimum, proposal, smallest_in_ball
+from adabkb_service.engine.auto.state.state import is_of_model
 from adabkb_service.engine.auto.state.turns import IN_A_ROW, NEW, PERIOD, PERIOD_WITHOUT_GAIN, RADII, is_restarts
 from adabkb_service.engine.axes import ChoiceAxis, FloatAxis, IntAxis
 from adabkb_service.engine.space import Space
@@ -47,7 +48,7 @@ def model_steps(gains: list[bool], axes: int = 2) -> list[int]:
     for step, gained in enumerate(gains):
         if turns.is_models(axes):
             found.append(step)
-        turns = turns.after(axes, is_restarts=False, gained=gained)
+        turns = turns.after(is_models=turns.is_models(axes), gained=gained)
         assert RADII[0] <= turns.radius <= RADII[1]
     return found
 
@@ -68,6 +69,31 @@ def test_smooth_optima_are_found_to_high_precision(kind: str) -> None:
         point = result.ask()
         result.tell(point, -instance.evaluate(space.decode(point)).value)
     assert -max(result.values) <= 1e-6 * instance.evaluate(space.decode(np.zeros(problem.dimension))).value
+
+
+def test_eight_workers_find_smooth_optima_to_high_precision() -> None:
+    """Their results arrive in another order than the suggestions, and those of the model still count as its own."""
+    problem = SMOOTH_PROBLEMS["smooth_ellipsoid_3"]
+    instance, order = problem.draw(100), np.random.default_rng(100)
+    space = instance.space
+    result, pending = Run(auto.start(space, Config(), 100)), np.zeros((0, 3))
+    for _ in range(2 * problem.budget):
+        while len(pending) < 8:
+            pending = np.vstack([pending, result.ask(pending)])
+        done = int(order.integers(8))
+        result.tell(pending[done], -instance.evaluate(space.decode(pending[done])).value)
+        pending = np.delete(pending, done, axis=0)
+    assert -max(result.values) <= 1e-12 * instance.evaluate(space.decode(np.zeros(3))).value
+
+
+def test_points_of_cells_and_of_the_model_are_distinguished() -> None:
+    """If a worker rounds all of them, the order decides."""
+    state = run(unit_space(2), valley, 20).state
+    middle, other = np.array([0.375, 0.5]), np.array([0.375, 0.501])
+    for turns in (NEW, replace(NEW, others=0)):
+        assert [is_of_model(state, turns, each, 30) for each in (middle, other)] == [False, True]
+        rounded = replace(state, record=replace(state.record, positions=state.record.positions + 1e-3))
+        assert [is_of_model(rounded, turns, each, 30) for each in (middle, other)] == [turns is NEW] * 2
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -160,6 +186,19 @@ def test_pending_minimum_gives_another_point_of_the_same_ball() -> None:
     assert np.linalg.norm(second - first) > 0.01
 
 
+def test_pending_minima_lead_to_minima_in_other_balls() -> None:
+    """The objective decreases in one direction, so a larger ball has its minimum farther away."""
+    positions = np.random.default_rng(0).uniform(0.45, 0.55, (30, 2))
+    values = -positions.sum(axis=1)
+    best, pending, moves = positions[np.argmax(values)], NONE, []
+    for step in range(4):
+        found = minimum(positions, values, pending, 1.0, 0.0, (0, step))
+        assert found is not None
+        pending = np.vstack([pending, found])
+        moves.append(float(np.linalg.norm(found - best)))
+    assert np.array(moves) / moves[0] == pytest.approx([1.0, *OTHER_BALLS], rel=1e-3)
+
+
 @pytest.mark.parametrize("spread", [0.0, 1e-3])
 def test_negligible_gains_give_no_model_step(spread: float) -> None:
     positions = np.random.default_rng(0).random((12, 2))
@@ -201,7 +240,7 @@ def test_restarts_get_two_of_three_steps_in_a_stalled_search() -> None:
     for step in range(60, 90):
         restarts_turn = is_restarts(50, step)
         assert restarts_turn is (step % 3 != 0)
-        before, turns = turns, turns.after(2, is_restarts=restarts_turn, gained=True)
+        before, turns = turns, turns.after(is_models=not restarts_turn and turns.is_models(2), gained=True)
         assert restarts_turn is (turns.gains == before.gains)
 
 

@@ -26,8 +26,8 @@ from adabkb_service.engine.auto.acquisition.issued import Issued, is_known, step
 from adabkb_service.engine.auto.domain.domain import Domain
 from adabkb_service.engine.auto.model.doubts import doubts
 from adabkb_service.engine.auto.state.restarts import is_nearest_to_failed
-from adabkb_service.engine.auto.state.state import State
-from adabkb_service.engine.auto.state.turns import coefficients, fewest_for_model, is_restarts
+from adabkb_service.engine.auto.state.state import State, is_of_model
+from adabkb_service.engine.auto.state.turns import RADII, coefficients, fewest_for_model, is_restarts
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.simplex import Simplex
 
@@ -46,9 +46,12 @@ ALTERNATIVE_POWER = 2.0
 """In the alternative form, weights by loss are raised to this power."""
 SEPARATE = 0.1
 """If a pending point is closer to the minimum than this share of the radius, another point is suggested."""
+OTHER_BALLS = (2.0, 0.5, 4.0)
+"""This point is the minimum in another ball: the radius is multiplied by these factors in turn. Parallel workers thus
+search along the path of minima."""
 DIRECTIONS = 20
-"""The number of random directions. If the model predicts no gain, or a pending point is near its minimum, the one
-farthest from the results considered and from the pending points is used."""
+"""The number of random directions. If the model predicts no gain, or pending points are near its minimum in all these
+balls, the one farthest from the results considered and from the pending points is used."""
 LAST_DIGITS = 1e-10
 """Spread of a model's results below which no gain is left, as a share of the distance from the median result to the
 best one."""
@@ -78,8 +81,8 @@ def proposal(state: State, out: Issued) -> Array | None:
     if doubts(state.problem, record):
         return None
     step, turns = step_of(state, out), state.turns
-    for each in range(record.size, step):
-        turns = turns.after(len(axes), is_restarts=is_restarts(state.restarted_at, each), gained=None)
+    for each, point in enumerate(out.pending, start=record.size):
+        turns = turns.after(is_models=is_of_model(state, turns, point, each), gained=None)
     if is_restarts(state.restarted_at, step) or not turns.is_models(len(axes)):
         return None
     best = record.positions[int(np.argmax(record.values))]
@@ -136,9 +139,9 @@ def minimum(
     periodic: Bools | None = None,
     is_alternative: bool = False,
 ) -> Array | None:
-    """Return the minimum of the model in its ball, (d,), as a position in the cube. If the model predicts no gain, or a
-    pending point is near the minimum, return a point on the ball's surface far from the other points. Return None if no
-    gain is left, or if no model can be fitted.
+    """Return the minimum of the model in its ball, (d,), as a position in the cube; in another ball if a pending point
+    is near it. If the model predicts no gain, or pending points are near the minima in all balls, return a point on the
+    ball's surface far from the other points. Return None if no gain is left, or if no model can be fitted.
 
     Args:
         positions: (n, d) positions in the cube, more than the model has coefficients.
@@ -165,15 +168,27 @@ def minimum(
     rows = np.argsort(-weights, kind="stable")[:count]
     gradient, hessian = _fitted(known[rows], losses[rows] / scale, weights[rows])
     beyond = np.where(np.zeros(d, dtype=np.bool_) if periodic is None else periodic, np.inf, 0.0)
-    move = _within_box(gradient, hessian, radius, positions[best], to_ball, beyond)
-    gain = -float(gradient @ move + 0.5 * move @ hessian @ move)
     waiting = (pending - positions[best]) @ to_ball
-    if not gain > NO_GAIN or (((waiting - move) ** 2).sum(axis=1) < (SEPARATE * radius) ** 2).any():
-        known = np.concatenate([known, waiting])
-        moves = ndtri(uniforms(*draw, DIRECTIONS * d).reshape(DIRECTIONS, d))
-        moves *= radius / np.linalg.norm(moves, axis=1)[:, None]
-        move = moves[np.argmax(((moves[:, None] - known) ** 2).sum(axis=2).min(axis=1))]
+    move = None
+    for size in (radius, *(min(factor * radius, RADII[1]) for factor in OTHER_BALLS)):
+        least = _within_box(gradient, hessian, size, positions[best], to_ball, beyond)
+        if not -float(gradient @ least + 0.5 * least @ hessian @ least) > NO_GAIN:
+            break
+        if not (((waiting - least) ** 2).sum(axis=1) < (SEPARATE * size) ** 2).any():
+            move = least
+            break
+    if move is None:
+        move = _far(radius, np.concatenate([known, waiting]), draw)
     found: Array = np.clip(positions[best] + to_cube @ move, -beyond, 1.0 + beyond)
+    return found
+
+
+def _far(radius: float, known: Array, draw: tuple[int, int]) -> Array:
+    """Return the one of some random points on the ball's surface, (d,), that is farthest from known points, (k, d)."""
+    d = known.shape[1]
+    moves = ndtri(uniforms(*draw, DIRECTIONS * d).reshape(DIRECTIONS, d))
+    moves *= radius / np.linalg.norm(moves, axis=1)[:, None]
+    found: Array = moves[np.argmax(((moves[:, None] - known) ** 2).sum(axis=2).min(axis=1))]
     return found
 
 

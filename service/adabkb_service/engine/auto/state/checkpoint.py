@@ -15,7 +15,7 @@ from adabkb_service.engine.auto.model.likelihood import Hyperparameters
 from adabkb_service.engine.auto.state.turns import NEW, Turns
 from adabkb_service.engine.libraries import libraries
 
-REVISION = 21
+REVISION = 22
 """Revision of the rules for learning. Checkpoints of another revision are discarded and learned again (``restore``)."""
 
 

@@ -23,7 +23,15 @@ from adabkb_service.engine.auto.model.rows import to_fit
 from adabkb_service.engine.auto.model.surrogate import Surrogate
 from adabkb_service.engine.auto.state.checkpoint import Checkpoint, Pruning
 from adabkb_service.engine.auto.state.restarts import relevant_axes, start_after
-from adabkb_service.engine.auto.state.turns import NEW, Turns, axes_of_model, fewest_for_model, is_restarts
+from adabkb_service.engine.auto.state.turns import (
+    MODELS_SHARE,
+    NEW,
+    Turns,
+    are_off_grid,
+    axes_of_model,
+    fewest_for_model,
+    is_restarts,
+)
 from adabkb_service.engine.metrics import Metric
 from adabkb_service.engine.record import Record
 
@@ -177,8 +185,26 @@ def turns_after(state: State, record: Record) -> Turns:
         return NEW
     if not axes or step < fewest_for_model(axes):
         return state.turns
-    gained = bool(record.values[-1] > state.record.values.max())
-    return state.turns.after(axes, is_restarts=is_restarts(state.restarted_at, step), gained=gained)
+    is_models = is_of_model(state, state.turns, record.positions[-1], step)
+    return state.turns.after(is_models=is_models, gained=bool(record.values[-1] > state.record.values.max()))
+
+
+def is_of_model(state: State, turns: Turns, point: Array, step: int) -> bool:
+    """Return whether a point, (d,), pending or with a result, is one of the quadratic model's.
+
+    If too many results are off the grid, points do not show this: in a mixture, points of cells are moved to the
+    nearest mixture, and a worker may round all parameters. Results are then assumed to be in the order of the steps.
+
+    Args:
+        state: the state with the results so far.
+        turns: the turns before the step.
+        point: the point.
+        step: the index of the step, if points are in the order of the steps.
+    """
+    domain = state.problem.domain
+    if are_off_grid(domain, state.record.positions).mean() <= MODELS_SHARE:
+        return bool(are_off_grid(domain, point[None])[0])
+    return not is_restarts(state.restarted_at, step) and turns.is_models(len(state.model_axes))
 
 
 def mean_and_std(view: Surrogate, positions: Array) -> tuple[Array, Array]:

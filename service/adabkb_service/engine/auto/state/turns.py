@@ -3,7 +3,8 @@
 
 While the search has stalled, two of three steps belong to restarts. Of the other steps, the quadratic model gets every
 second one as long as it brings gains. Otherwise (far from an optimum, with noise, or at kinks of the objective), it
-gets few. Gains are counted in the order of results, which with several workers is about the order of suggestions.
+gets few. With several workers, results arrive in another order than suggestions, so a point itself shows whether it is
+one of the model's (``are_off_grid``).
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adabkb_service.engine.auto.config import Problem
+from adabkb_service.engine.auto.domain.domain import Domain
 
+Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
@@ -30,6 +33,11 @@ number of its axes plus ``MEMORY``. Before it has had that many steps, it counts
 RADII = (0.05, 4.0)
 """Smallest and largest radius of the model's ball, in standard deviations of its results along their principal
 directions."""
+HALVINGS, ROUNDING = 20, 1e-11
+"""Cells are halved, so their middles after fewer than this many cuts along an axis are on a grid of this many
+halvings, up to this error. Points of the model practically never are."""
+MODELS_SHARE = 0.75
+"""The largest share of all results that the model can have had, given ``IN_A_ROW`` and ``PERIOD``."""
 MAX_AXES = 20
 """The maximum number of axes of a model. The number of its coefficients is about half the square of the number of
 axes."""
@@ -57,15 +65,14 @@ class Turns:
         period = PERIOD if brings_gains else PERIOD_WITHOUT_GAIN
         return 0 < self.in_a_row < IN_A_ROW or self.others >= period - 1
 
-    def after(self, axes: int, *, is_restarts: bool, gained: bool | None) -> Turns:
-        """Return the state after the next step.
+    def after(self, *, is_models: bool, gained: bool | None) -> Turns:
+        """Return the state after a step.
 
         Args:
-            axes: the number of axes of the model.
-            is_restarts: whether the step belonged to a restart.
+            is_models: whether the step was the model's.
             gained: whether its result is the best so far; None without a result.
         """
-        if is_restarts or not self.is_models(axes):
+        if not is_models:
             return replace(self, in_a_row=0, others=self.others + 1)
         if gained is None:
             return replace(self, in_a_row=0, others=0)
@@ -76,6 +83,14 @@ class Turns:
 
 NEW = Turns()
 """The state of a new study."""
+
+
+def are_off_grid(domain: Domain, positions: Array) -> Bools:
+    """Return which positions, (k, d), are no middles of cells along the real axes."""
+    halves = 2.0**HALVINGS
+    scaled: Array = halves * np.delete(positions, domain.discrete, axis=1)
+    are_off: Bools = np.abs(scaled - np.round(scaled)) > halves * ROUNDING
+    return np.asarray(are_off.any(axis=1))
 
 
 def is_restarts(restarted_at: int | None, step: int) -> bool:
