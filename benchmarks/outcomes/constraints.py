@@ -259,19 +259,9 @@ class Job:
 
 def tables(path: Path) -> Iterator[runs.Table]:
     """The median regret per problem, and the mean rank over problems and seeds, at each budget; ties share a rank."""
-    yield from _tables(runs.comparable(path, PROBLEMS, _usual()))
-    beside = runs.comparable(path, PROBLEMS, METHODS)
-    if set(PEERS) <= set(beside.methods):
-        yield from _tables(beside)
-
-
-def _usual() -> list[str]:
-    return [name for name in METHODS if name not in PEERS]
-
-
-def _tables(found: runs.Found) -> Iterator[runs.Table]:
+    found = runs.comparable(path, PROBLEMS, METHODS)
     for budget in BUDGETS if found.seeds else ():
-        if any(len(run["regrets"]) < budget for p in found.problems for m in found.methods for run in found.of(p, m)):
+        if any(len(run["regrets"]) < budget for run in found.runs.values()):
             continue
         regrets = np.array(
             [[[_regret(run, budget) for run in found.of(p, m)] for m in found.methods] for p in found.problems]
@@ -296,7 +286,7 @@ def benchmark() -> runs.Benchmark:
         __doc__,
         Job,
         list(PROBLEMS),
-        _usual(),
+        [name for name in METHODS if name not in PEERS],
         SEEDS,
         OUT,
         tables,

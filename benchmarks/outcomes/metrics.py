@@ -203,19 +203,9 @@ class Job:
 
 def tables(path: Path) -> Iterator[runs.Table]:
     """The median best feasible value per problem, and the mean rank over problems and seeds, at each budget."""
-    yield from _tables(runs.comparable(path, PROBLEMS, _usual()))
-    beside = runs.comparable(path, PROBLEMS, METHODS)
-    if set(PEERS) <= set(beside.methods):
-        yield from _tables(beside)
-
-
-def _usual() -> list[str]:
-    return [name for name in METHODS if name not in PEERS]
-
-
-def _tables(found: runs.Found) -> Iterator[runs.Table]:
+    found = runs.comparable(path, PROBLEMS, METHODS)
     for budget in BUDGETS if found.seeds else ():
-        if any(len(run["best"]) < budget for p in found.problems for m in found.methods for run in found.of(p, m)):
+        if any(len(run["best"]) < budget for run in found.runs.values()):
             continue
         scores = np.array([[[_best(r, budget) for r in found.of(p, m)] for m in found.methods] for p in found.problems])
         medians = np.median(scores, axis=2)
@@ -242,7 +232,7 @@ def benchmark() -> runs.Benchmark:
         __doc__,
         Job,
         list(PROBLEMS),
-        _usual(),
+        [name for name in METHODS if name not in PEERS],
         SEEDS,
         OUT,
         tables,

@@ -26,6 +26,8 @@ from benchmarks.output import RESULTS
 BUDGETS = (50, 100, 200)
 SEEDS = 10
 OUT = RESULTS / "outcomes-objectives.json"
+PEERS = ("ax",)
+"""Optional methods, for ``--methods``: they take seconds for each suggestion, and have fewer seeds and evaluations."""
 
 
 def ours(problem: Traded, seed: int, budget: int) -> list[tuple[float, ...]]:
@@ -159,7 +161,7 @@ def benchmark() -> runs.Benchmark:
         __doc__,
         Job,
         list(PROBLEMS),
-        list(METHODS),
+        [name for name in METHODS if name not in PEERS],
         SEEDS,
         OUT,
         tables,
