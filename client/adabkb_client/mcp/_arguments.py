@@ -351,7 +351,9 @@ class CostBudget(Part):
 
 Budget = Annotated[
     Count | PlateBudget | CostBudget,
-    _with_one_error('must be a number of trials, or {"plates": 3}, or {"cost": 12.5}, above 0'),
+    _with_one_error(
+        'must be a number of trials such as 20, not 20.0 or text, or {"plates": 3}, or {"cost": 12.5}, above 0'
+    ),
 ]
 
 

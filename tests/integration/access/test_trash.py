@@ -45,7 +45,12 @@ def test_restored_study_continues_where_it_was(ann: httpx.Client) -> None:
     assert ann.get("/v1/studies/back").status_code == 404
 
     (kept,) = [each for each in ann.get("/v1/trash").json()["items"] if each["study"] == "back"]
-    assert (kept["title"], kept["owner"], kept["deleted_by"], kept["results"]) == ("Yield of the coupling", "ann", "ann", 1)
+    assert (kept["title"], kept["owner"], kept["deleted_by"], kept["results"]) == (
+        "Yield of the coupling",
+        "ann",
+        "ann",
+        1,
+    )
     restored = ann.post("/v1/studies/back/restore")
     assert (restored.status_code, restored.json()["counts"]["active"]) == (200, 2)
     assert lines(ann, "back") == before
