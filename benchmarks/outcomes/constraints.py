@@ -35,7 +35,7 @@ from benchmarks.quality.methods.policy import Policy
 SEEDS, BUDGETS = 10, (50, 100)
 PEERS = ("ax",)
 """Optional methods, for ``--methods``: they take seconds for each suggestion, and have fewer seeds and evaluations."""
-OUT = RESULTS / "outcomes-constraints.json"
+OUT, PEERS_OUT = RESULTS / "outcomes-constraints.json", RESULTS / "outcomes-constraints-peers.json"
 DRAWN = 4096
 LIMIT = 1e9
 """Largest violation that Optuna and Ax get."""
@@ -259,9 +259,17 @@ class Job:
 
 def tables(path: Path) -> Iterator[runs.Table]:
     """The median regret per problem, and the mean rank over problems and seeds, at each budget; ties share a rank."""
-    found = runs.comparable(path, PROBLEMS, METHODS)
+    yield from _tables(runs.comparable(path, PROBLEMS, METHODS))
+
+
+def peer_tables(path: Path) -> Iterator[runs.Table]:
+    """The same with the peers, whose runs are in another file."""
+    yield from _tables(runs.beside(OUT, path, PROBLEMS, METHODS))
+
+
+def _tables(found: runs.Found) -> Iterator[runs.Table]:
     for budget in BUDGETS if found.seeds else ():
-        if any(len(run["regrets"]) < budget for run in found.runs.values()):
+        if any(len(run["regrets"]) < budget for p in found.problems for m in found.methods for run in found.of(p, m)):
             continue
         regrets = np.array(
             [[[_regret(run, budget) for run in found.of(p, m)] for m in found.methods] for p in found.problems]

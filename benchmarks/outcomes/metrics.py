@@ -29,7 +29,7 @@ from benchmarks.quality.problems import generator
 
 BUDGETS = (25, 50, 100)
 SEEDS = 10
-OUT = RESULTS / "outcomes-metrics.json"
+OUT, PEERS_OUT = RESULTS / "outcomes-metrics.json", RESULTS / "outcomes-metrics-peers.json"
 PEERS = ("ax",)
 """Optional methods, for ``--methods``: they take seconds for each suggestion, and have fewer seeds and evaluations."""
 RHO_BEGIN = 0.2
@@ -203,9 +203,17 @@ class Job:
 
 def tables(path: Path) -> Iterator[runs.Table]:
     """The median best feasible value per problem, and the mean rank over problems and seeds, at each budget."""
-    found = runs.comparable(path, PROBLEMS, METHODS)
+    yield from _tables(runs.comparable(path, PROBLEMS, METHODS))
+
+
+def peer_tables(path: Path) -> Iterator[runs.Table]:
+    """The same with the peers, whose runs are in another file."""
+    yield from _tables(runs.beside(OUT, path, PROBLEMS, METHODS))
+
+
+def _tables(found: runs.Found) -> Iterator[runs.Table]:
     for budget in BUDGETS if found.seeds else ():
-        if any(len(run["best"]) < budget for run in found.runs.values()):
+        if any(len(run["best"]) < budget for p in found.problems for m in found.methods for run in found.of(p, m)):
             continue
         scores = np.array([[[_best(r, budget) for r in found.of(p, m)] for m in found.methods] for p in found.problems])
         medians = np.median(scores, axis=2)

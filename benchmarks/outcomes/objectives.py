@@ -25,7 +25,7 @@ from benchmarks.output import RESULTS
 
 BUDGETS = (50, 100, 200)
 SEEDS = 10
-OUT = RESULTS / "outcomes-objectives.json"
+OUT, PEERS_OUT = RESULTS / "outcomes-objectives.json", RESULTS / "outcomes-objectives-peers.json"
 PEERS = ("ax",)
 """Optional methods, for ``--methods``: they take seconds for each suggestion, and have fewer seeds and evaluations."""
 
@@ -135,6 +135,15 @@ def tables(path: Path) -> Iterator[runs.Table]:
             found = runs.comparable(path, PROBLEMS, methods)
             if found.seeds:
                 yield _table(found, budget)
+
+
+def peer_tables(path: Path) -> Iterator[runs.Table]:
+    """The same with the peers, whose runs are in another file."""
+    found = runs.beside(OUT, path, PROBLEMS, METHODS)
+    lengths = [len(run["volumes"]) for p in found.problems for m in found.methods for run in found.of(p, m)]
+    for budget in BUDGETS:
+        if lengths and min(lengths) >= budget:
+            yield _table(found, budget)
 
 
 def _seeds(every: Mapping[runs.Key, Mapping[str, Any]], method: str, budget: int) -> int:
