@@ -54,6 +54,18 @@ FOREST: dict[str, Any] = {
     "seed": 7,
     "parameters": [{"name": "depth", "kind": "int", "low": 1, "high": 20}],
 }
+DYES: dict[str, Any] = {
+    "id": "dyes",
+    "direction": "maximize",
+    "seed": 7,
+    "parameters": [
+        {
+            "name": "dye",
+            "kind": "catalogue",
+            "table": "dye,size\nNile red,318.4\nNeutral red,288.8\nfluorescein,332.3\n",
+        }
+    ],
+}
 TRADED = [
     {"parameters": {"depth": depth}, "metrics": {"error": error, "nodes": nodes}}
     for depth, error, nodes in [(2, 0.3, 600), (9, 0.03, 9000), (20, 0.04, 15000)]
@@ -80,6 +92,8 @@ CALLS: list[tuple[str, str, Any]] = [
     ("POST", "/v1/studies", FOREST),
     ("POST", "/v1/studies/forest/observations", {"items": TRADED}),
     ("GET", "/v1/studies/forest/front", None),
+    ("POST", "/v1/studies", DYES),
+    ("GET", "/v1/studies/dyes/rows?containing=red", None),
     ("POST", "/v1/studies", DEFINITION),
     ("POST", "/v1/studies/svm/suggest", {"count": 2, "worker": "gpu-1"}),
     ("PATCH", "/v1/studies/svm/trials/1", {"attributes": {"host": "gpu-1", "epochs": 20}}),

@@ -1,10 +1,10 @@
-"""Constraints on parameters: ``auto``, random search among feasible points, and Optuna's TPE and GPSampler.
+"""Constraints on parameters: ``auto``, random search among feasible points, Optuna's TPE and GPSampler, and Ax.
 
 ``python -m benchmarks.outcomes.constraints`` writes benchmarks/results/outcomes-constraints.json. Problems have known
 optima, which lie on the boundary or near it. Methods are compared by the regret of the best feasible evaluation after
 50 and 100 evaluations. Optuna gets the violations of a trial after its evaluation (``trial.set_constraint``), so it
-also evaluates infeasible points. ``auto`` and the random search know the constraints, and evaluate no
-infeasible points.
+also evaluates infeasible points. So does Ax, which gets violations as metrics with bounds, but knows linear constraints
+beforehand. ``auto`` and the random search know the constraints, and evaluate no infeasible points.
 """
 
 from __future__ import annotations
@@ -33,8 +33,12 @@ from benchmarks.quality.methods.base import Method, Parameters
 from benchmarks.quality.methods.policy import Policy
 
 SEEDS, BUDGETS = 10, (50, 100)
-OUT = RESULTS / "outcomes-constraints.json"
+PEERS = ("ax",)
+"""Optional methods, for ``--methods``: they take seconds for each suggestion, and have fewer seeds and evaluations."""
+OUT, PEERS_OUT = RESULTS / "outcomes-constraints.json", RESULTS / "outcomes-constraints-peers.json"
 DRAWN = 4096
+LIMIT = 1e9
+"""Largest violation that Optuna and Ax get."""
 SMALLEST = 1e-6
 """Regrets below this value, in units of the problem, count as equal."""
 
@@ -66,6 +70,8 @@ def _townsend(x: float, y: float) -> float:
     return -(math.cos((x - 0.1) * y) ** 2) - x * math.sin(3 * x + y)
 
 
+LINEAR = {"x + y - 2 <= 0": "x + y <= 2", "wire + coil <= 1.5": "wire + coil <= 1.5"}
+"""The linear constraints, as Ax writes them."""
 _RADIUS = "sqrt(x ** 2 + y ** 2)"
 _EIGHTH = "x ** 2 / (x ** 2 + y ** 2)"
 """The square of the sine of the angle from the y axis: cos(8 t) is a polynomial of it."""
@@ -162,12 +168,42 @@ class Optuna(Method):
 
     def tell(self, parameters: Parameters, value: float) -> None:
         """Complete the trial; positive numbers are violations."""
-        feasible = Slice(self._space, {}).feasible
-        assert feasible is not None
-        slacks = feasible.slack(self._space.encode(parameters)[None])[0]
-        for constraint, slack in zip(self._space.constraints, slacks, strict=True):
-            self._trial.set_constraint(constraint.text, float(np.clip(-slack, -1e9, 1e9)))
+        for constraint, violation in violations(self._space, parameters).items():
+            self._trial.set_constraint(constraint, violation)
         self._study.tell(self._trial, value)
+
+
+class Ax(Method):
+    """Ax, which knows the linear constraints, and gets the violations of the others after each trial."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        from benchmarks.outcomes.ax_peer import AxClient, Goals  # noqa: PLC0415 (only where it runs)
+
+        known = [each.text for each in space.constraints if each.text in LINEAR]
+        self._space = space
+        self._learned = {
+            each.text: f"violation{k}" for k, each in enumerate(space.constraints) if each.text not in known
+        }
+        bounds = [f"{name} <= 0" for name in self._learned.values()]
+        self._ax = AxClient(space.axes, Goals("-value", bounds, [LINEAR[text] for text in known]), seed)
+
+    def ask(self) -> Parameters:
+        """A new trial's parameters."""
+        return self._ax.ask()
+
+    def tell(self, parameters: Parameters, value: float) -> None:
+        """Complete the trial; positive numbers are violations."""
+        found = violations(self._space, parameters)
+        self._ax.tell({"value": value, **{name: found[text] for text, name in self._learned.items()}})
+
+
+def violations(space: Space, parameters: Parameters) -> dict[str, float]:
+    """By how much a point violates each constraint, by its text; negative if it does not."""
+    feasible = Slice(space, {}).feasible
+    assert feasible is not None
+    slacks = feasible.slack(space.encode(parameters)[None])[0]
+    texts = [constraint.text for constraint in space.constraints]
+    return {text: float(np.clip(-slack, -LIMIT, LIMIT)) for text, slack in zip(texts, slacks, strict=True)}
 
 
 def tpe(space: Space, seed: int) -> Method:
@@ -189,8 +225,9 @@ METHODS: dict[str, Callable[[Space, int], Method]] = {
     "random": Rejection,
     "tpe": tpe,
     "gpsampler": gpsampler,
+    "ax": Ax,
 }
-PACKAGES = {"gpsampler": ("optuna", "torch"), "tpe": ("optuna",)}
+PACKAGES = {"ax": ("ax-platform", "botorch"), "gpsampler": ("optuna", "torch"), "tpe": ("optuna",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +259,17 @@ class Job:
 
 def tables(path: Path) -> Iterator[runs.Table]:
     """The median regret per problem, and the mean rank over problems and seeds, at each budget; ties share a rank."""
-    found = runs.comparable(path, PROBLEMS, METHODS)
-    for budget in BUDGETS:
-        if any(len(run["regrets"]) < budget for run in found.runs.values()):
+    yield from _tables(runs.comparable(path, PROBLEMS, METHODS))
+
+
+def peer_tables(path: Path) -> Iterator[runs.Table]:
+    """The same with the peers, whose runs are in another file."""
+    yield from _tables(runs.beside(OUT, path, PROBLEMS, METHODS))
+
+
+def _tables(found: runs.Found) -> Iterator[runs.Table]:
+    for budget in BUDGETS if found.seeds else ():
+        if any(len(run["regrets"]) < budget for p in found.problems for m in found.methods for run in found.of(p, m)):
             continue
         regrets = np.array(
             [[[_regret(run, budget) for run in found.of(p, m)] for m in found.methods] for p in found.problems]
@@ -249,7 +294,7 @@ def benchmark() -> runs.Benchmark:
         __doc__,
         Job,
         list(PROBLEMS),
-        list(METHODS),
+        [name for name in METHODS if name not in PEERS],
         SEEDS,
         OUT,
         tables,

@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from scipy.stats import rankdata
 
 from adabkb_service.engine.auto.policy import Config, auto
-from adabkb_service.engine.metrics import Measured
+from adabkb_service.engine.metrics import Measured, Metric
 from benchmarks.functions import Array
 from benchmarks.outcomes import runs
 from benchmarks.outcomes.metric_problems import PROBLEMS, Constrained
@@ -29,7 +29,9 @@ from benchmarks.quality.problems import generator
 
 BUDGETS = (25, 50, 100)
 SEEDS = 10
-OUT = RESULTS / "outcomes-metrics.json"
+OUT, PEERS_OUT = RESULTS / "outcomes-metrics.json", RESULTS / "outcomes-metrics-peers.json"
+PEERS = ("ax",)
+"""Optional methods, for ``--methods``: they take seconds for each suggestion, and have fewer seeds and evaluations."""
 RHO_BEGIN = 0.2
 """Initial radius of COBYLA, in the unit cube."""
 
@@ -122,14 +124,31 @@ def gpsampler(evaluate: Evaluations) -> None:
     _optuna(evaluate, lambda func: GPSampler(seed=evaluate.seed, constraints_func=func))
 
 
+def ax(evaluate: Evaluations) -> None:
+    """Ax with bounds on the metrics."""
+    from benchmarks.outcomes.ax_peer import AxClient, Goals  # noqa: PLC0415 (as above)
+
+    bounds = [_bound(metric) for metric in evaluate.problem.metrics]
+    client = AxClient(evaluate.problem.axes, Goals("-value", bounds), evaluate.seed)
+    while True:
+        value, metrics = evaluate(client.ask())
+        client.tell({"value": value, **metrics})
+
+
+def _bound(metric: Metric) -> str:
+    """The bound of a metric, of which each has one, as Ax writes it."""
+    return f"{metric.name} <= {metric.upper}" if math.isfinite(metric.upper) else f"{metric.name} >= {metric.lower}"
+
+
 METHODS: dict[str, Callable[[Evaluations], None]] = {
     "auto": ours,
     "gpsampler": gpsampler,
     "tpe": tpe,
     "cobyla": cobyla,
     "random": random_search,
+    "ax": ax,
 }
-PACKAGES = {"gpsampler": ("optuna", "torch"), "tpe": ("optuna",)}
+PACKAGES = {"ax": ("ax-platform", "botorch"), "gpsampler": ("optuna", "torch"), "tpe": ("optuna",)}
 
 
 def _optuna(evaluate: Evaluations, sampler: Callable[[Callable[[Any], Sequence[float]]], Any]) -> None:
@@ -184,9 +203,17 @@ class Job:
 
 def tables(path: Path) -> Iterator[runs.Table]:
     """The median best feasible value per problem, and the mean rank over problems and seeds, at each budget."""
-    found = runs.comparable(path, PROBLEMS, METHODS)
-    for budget in BUDGETS:
-        if any(len(run["best"]) < budget for run in found.runs.values()):
+    yield from _tables(runs.comparable(path, PROBLEMS, METHODS))
+
+
+def peer_tables(path: Path) -> Iterator[runs.Table]:
+    """The same with the peers, whose runs are in another file."""
+    yield from _tables(runs.beside(OUT, path, PROBLEMS, METHODS))
+
+
+def _tables(found: runs.Found) -> Iterator[runs.Table]:
+    for budget in BUDGETS if found.seeds else ():
+        if any(len(run["best"]) < budget for p in found.problems for m in found.methods for run in found.of(p, m)):
             continue
         scores = np.array([[[_best(r, budget) for r in found.of(p, m)] for m in found.methods] for p in found.problems])
         medians = np.median(scores, axis=2)
@@ -213,7 +240,7 @@ def benchmark() -> runs.Benchmark:
         __doc__,
         Job,
         list(PROBLEMS),
-        list(METHODS),
+        [name for name in METHODS if name not in PEERS],
         SEEDS,
         OUT,
         tables,

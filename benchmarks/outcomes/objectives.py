@@ -25,7 +25,9 @@ from benchmarks.output import RESULTS
 
 BUDGETS = (50, 100, 200)
 SEEDS = 10
-OUT = RESULTS / "outcomes-objectives.json"
+OUT, PEERS_OUT = RESULTS / "outcomes-objectives.json", RESULTS / "outcomes-objectives-peers.json"
+PEERS = ("ax",)
+"""Optional methods, for ``--methods``: they take seconds for each suggestion, and have fewer seeds and evaluations."""
 
 
 def ours(problem: Traded, seed: int, budget: int) -> list[tuple[float, ...]]:
@@ -71,15 +73,29 @@ def botorch(problem: Traded, seed: int, budget: int) -> list[tuple[float, ...]]:
     return nehvi(problem, seed, budget)
 
 
+def ax(problem: Traded, seed: int, budget: int) -> list[tuple[float, ...]]:
+    """Ax with its defaults; it infers the reference point."""
+    from benchmarks.outcomes.ax_peer import AxClient, Goals  # noqa: PLC0415 (only where it runs)
+
+    names = [each.name for each in problem.objectives]
+    client, found = AxClient(problem.axes, Goals(", ".join(f"-{name}" for name in names)), seed), []
+    for _ in range(budget):
+        found.append(problem.evaluate(client.ask()))
+        client.tell(dict(zip(names, found[-1], strict=True)))
+    return found
+
+
 METHODS: dict[str, Callable[[Traded, int, int], list[tuple[float, ...]]]] = {
     "auto": ours,
     "gpsampler": _optuna(lambda samplers, seed: samplers.GPSampler(seed=seed)),
     "botorch": botorch,
+    "ax": ax,
     "tpe": _optuna(lambda samplers, seed: samplers.TPESampler(multivariate=True, seed=seed)),
     "nsga2": _optuna(lambda samplers, seed: samplers.NSGAIISampler(seed=seed, population_size=20)),
     "random": _optuna(lambda samplers, seed: samplers.RandomSampler(seed=seed)),
 }
 PACKAGES = {
+    "ax": ("ax-platform", "botorch"),
     "botorch": ("botorch", "torch"),
     "gpsampler": ("optuna", "torch"),
     "tpe": ("optuna",),
@@ -121,6 +137,15 @@ def tables(path: Path) -> Iterator[runs.Table]:
                 yield _table(found, budget)
 
 
+def peer_tables(path: Path) -> Iterator[runs.Table]:
+    """The same with the peers, whose runs are in another file."""
+    found = runs.beside(OUT, path, PROBLEMS, METHODS)
+    lengths = [len(run["volumes"]) for p in found.problems for m in found.methods for run in found.of(p, m)]
+    for budget in BUDGETS:
+        if lengths and min(lengths) >= budget:
+            yield _table(found, budget)
+
+
 def _seeds(every: Mapping[runs.Key, Mapping[str, Any]], method: str, budget: int) -> int:
     """The number of a method's seeds if all of its runs have at least ``budget`` evaluations, else 0."""
     found = {key: run for key, run in every.items() if key[1] == method}
@@ -145,7 +170,7 @@ def benchmark() -> runs.Benchmark:
         __doc__,
         Job,
         list(PROBLEMS),
-        list(METHODS),
+        [name for name in METHODS if name not in PEERS],
         SEEDS,
         OUT,
         tables,

@@ -5,12 +5,14 @@ no parameter, like the experiments of a day. Each plate has an offset, which is 
 Offsets are normal, with a standard deviation of 0 to 20 points of yield. Each well has noise of 3 points. ``learned``
 knows which results are of which plate, and learns the size of the offsets. ``ignored`` is the same engine without this
 knowledge. ``random`` draws plates at random, and recommends the best result. ``control`` is ``learned`` with a
-control in one of the 12 wells, which has the same base, ligand and solvent on each plate. Methods are compared by the
-yield of the recommended point, as it is in the table.
+control in one of the 12 wells, which has the same base, ligand and solvent on each plate. ``baybe`` is BayBE, which
+does not know plates: each one is a batch, and its first well determines what the others share. Methods are compared by
+the yield of the recommended point, as it is in the table.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -31,8 +33,8 @@ from benchmarks.quality.problems import generator
 
 OUT = RESULTS / "outcomes-plates.json"
 METHODS = ("learned", "ignored", "random")
-CONTROL = "control"
-"""An optional method, for ``--methods``."""
+CONTROL, PEER = "control", "baybe"
+"""Optional methods, for ``--methods``."""
 SHARED = {"shared": ("concentration", "temperature"), "apart": ()}
 """What the wells of a plate share, by kind of problem."""
 OFFSETS = (0, 5, 10, 20)
@@ -62,6 +64,8 @@ class Job:
         space, names = instance.space, SHARED[kind]
         offsets = float(size) * rng.standard_normal(self.budget)
         noises = NOISE * rng.standard_normal((self.budget, SIZE))
+        if self.method == PEER:
+            return self._by_peer(instance, names, offsets[:, None] + noises)
         state = auto.start(space, Config(has_plates=self.method in ("learned", CONTROL)), self.seed)
         results: list[tuple[float, float]] = []
         recommended, best = [], []
@@ -79,6 +83,19 @@ class Job:
             recommended.append(max(results)[1] if self.method == "random" else recommendation(state, instance))
             best.append(max(truth for _, truth in results))
         return {"recommended": recommended, "best": best}
+
+    def _by_peer(self, instance: Any, names: Sequence[str], errors: Array) -> dict[str, Any]:
+        """Return the same of BayBE, given the errors (plates, wells) of the results."""
+        from benchmarks.outcomes.plate_peers import BaybePlates  # noqa: PLC0415 (only where it runs)
+
+        peer, recommended, best = BaybePlates(instance.space, names, SIZE, self.seed), [], [-math.inf]
+        for plate in range(self.budget):
+            points = peer.plate()
+            truths = np.array([-instance.evaluate(point).value for point in points])
+            peer.tell(points, (truths + errors[plate]).tolist())
+            recommended.append(float(-instance.evaluate(peer.recommendation()).value))
+            best.append(max(best[-1], float(truths.max())))
+        return {"recommended": recommended, "best": best[1:]}
 
 
 def chosen(state: State, names: Sequence[str], count: int = SIZE) -> list[Array]:
@@ -119,7 +136,7 @@ def recommendation(state: State, instance: Any) -> float:
 
 def tables(path: Path) -> Iterator[runs.Table]:
     """The median yields per problem, and the mean difference with its standard error."""
-    found = runs.comparable(path, PROBLEMS, (*METHODS, CONTROL))
+    found = runs.comparable(path, PROBLEMS, (*METHODS, CONTROL, PEER))
     for count in COUNTS:
         rows = []
         for problem in found.problems:
@@ -153,6 +170,7 @@ def benchmark() -> runs.Benchmark:
         tables,
         runs.Axes("recommended", "yield of the recommended point", x_label="plates"),
         budget=max(COUNTS),
+        packages={PEER: ("baybe", "botorch")},
         separator=";",
     )
 

@@ -62,6 +62,10 @@ OTHERS: Mapping[str, tuple[Callable[[Path], Iterable[runs.Table]], Path]] = {
     "contexts": (contexts.tables, contexts.OUT),
     "failures-peers": (failures.tables, RESULTS / "outcomes-failures-peers.json"),
     "plates-controls": (plates.tables, RESULTS / "outcomes-plates-controls.json"),
+    "plates-peers": (plates.tables, RESULTS / "outcomes-plates-peers.json"),
+    "constraints-peers": (constraints.peer_tables, constraints.PEERS_OUT),
+    "metrics-peers": (metrics.peer_tables, metrics.PEERS_OUT),
+    "objectives-peers": (objectives.peer_tables, objectives.PEERS_OUT),
 }
 """Tables of results of other kinds, and their files."""
 MEASURED = (*OTHERS, *BENCHMARKS)

@@ -127,9 +127,18 @@ class Found:
 
 
 def comparable(path: Path, problems: Iterable[str], methods: Iterable[str], problem_word: str = "problem") -> Found:
-    """The comparable runs of a file. Of ``methods``, those that have runs in the file are compared, on the problems and
-    with the seeds for which each of them has a run."""
-    found = load(path, problem_word)
+    """The comparable runs of a file: see ``compared``."""
+    return compared(load(path, problem_word), problems, methods)
+
+
+def beside(own: Path, peers: Path, problems: Iterable[str], methods: Iterable[str]) -> Found:
+    """The comparable runs of two files together, of which the second one has the runs of peers: see ``compared``."""
+    return compared(load(own, "problem") | load(peers, "problem"), problems, methods)
+
+
+def compared(found: Mapping[Key, Mapping[str, Any]], problems: Iterable[str], methods: Iterable[str]) -> Found:
+    """The comparable ones of some runs. Of ``methods``, those that have runs are compared, on the problems and with the
+    seeds for which each of them has a run."""
     used = [name for name in methods if any(method == name for _, method, _ in found)]
     both = [name for name in problems if used and all((name, method, 0) in found for method in used)]
     seeds = sorted({seed for *_, seed in found})

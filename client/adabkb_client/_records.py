@@ -742,6 +742,18 @@ class Recommendation(Record):
 
 
 @dataclass(frozen=True, repr=False)
+class CatalogueRow(Record):
+    """A row of a catalogue."""
+
+    name: str
+    """The row's name, which is the value of the parameter."""
+    numbers: dict[str, float]
+    """The numbers that describe it, by column."""
+    withdrawn: bool
+    """Whether the server no longer suggests it."""
+
+
+@dataclass(frozen=True, repr=False)
 class Event(Record):
     """An entry of the study's log."""
 

@@ -20,6 +20,7 @@ from adabkb_client._records import (
     Access,
     Answer,
     Best,
+    CatalogueRow,
     DictionaryPoint,
     Event,
     File,
@@ -157,6 +158,14 @@ class StudyCalls(TrialCalls):
         change: dict[str, Any] = {} if add is None else {"add": add.to_csv()}
         change |= {name: list(rows) for name, rows in (("withdraw", withdraw), ("restore", restore)) if rows}
         return self.change({"catalogues": {parameter: change}})
+
+    def rows(self, containing: str = "") -> Listing[CatalogueRow]:
+        """Yield the rows of the study's catalogue in the order of its table; none without a catalogue.
+
+        Args:
+            containing: only rows whose names contain this text, in upper or lower case.
+        """
+        return Listing(f"{self._path}/rows", lambda row: decode(CatalogueRow, row), {"containing": containing or None})
 
     def pause(self) -> Steps[StudyInfo]:
         """Pause the study: issue no trials until ``resume``. Results are still accepted."""

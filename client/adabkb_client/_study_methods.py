@@ -18,6 +18,7 @@ from adabkb_client._records import (
     Answer,
     BatchItem,
     Best,
+    CatalogueRow,
     CurvePoint,
     DictionaryPoint,
     Event,
@@ -230,6 +231,14 @@ class Study:
         return self._transport.perform(
             self._calls.change_catalogue(parameter, add=add, withdraw=withdraw, restore=restore)
         )
+
+    def rows(self, containing: str = "") -> Items[CatalogueRow]:
+        """Yield the rows of the study's catalogue in the order of its table; none without a catalogue.
+
+        Args:
+            containing: only rows whose names contain this text, in upper or lower case.
+        """
+        return Items(self._calls.rows(containing), as_it_is, self._transport)
 
     def pause(self) -> StudyInfo:
         """Pause the study: issue no trials until ``resume``. Results are still accepted."""

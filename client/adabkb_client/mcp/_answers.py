@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, NotRequired, TypeVar
 
 from typing_extensions import TypedDict  # up to Python 3.11, pydantic does not support the class in typing
@@ -11,6 +12,7 @@ from adabkb_client._analysis import Assessment, FrontPoint, Importance
 from adabkb_client._records import (
     Answer,
     Best,
+    CatalogueRow,
     MetricPrediction,
     Observation,
     Prediction,
@@ -64,6 +66,7 @@ class InfoAnswer(DefinitionAnswer, StatusAnswer):
     withdrawn: int
     direction: NotRequired[str]
     parameters: dict[str, dict[str, Any]]
+    trials_left: NotRequired[int]
     begun_plates: NotRequired[int]
     cost_spent: NotRequired[float]
     no_gap_because: NotRequired[str]
@@ -96,6 +99,7 @@ class TrialAnswer(TypedDict):
     yours: NotRequired[bool]
     attempt: NotRequired[int]
     leased_until: NotRequired[str]
+    lease_seconds_left: NotRequired[int]
     last_reported_step: NotRequired[int]
     last_reported_value: NotRequired[float]
 
@@ -122,6 +126,21 @@ class ResultsAnswer(TypedDict):
     """A page of results."""
 
     results: list[ResultAnswer]
+    next_cursor: NotRequired[str]
+
+
+class RowAnswer(TypedDict):
+    """A row of a catalogue."""
+
+    name: str
+    numbers: NotRequired[dict[str, float]]
+    withdrawn: NotRequired[bool]
+
+
+class RowsAnswer(TypedDict):
+    """A page of rows."""
+
+    rows: list[RowAnswer]
     next_cursor: NotRequired[str]
 
 
@@ -220,6 +239,12 @@ class AssessmentAnswer(TypedDict):
     outlook: str
     verdicts: NotRequired[list[str]]
     warnings: NotRequired[list[str]]
+
+
+class ExportAnswer(TypedDict):
+    """A report as Markdown."""
+
+    report: str
 
 
 class WhyAnswer(TypedDict):
@@ -330,6 +355,7 @@ def info(study: StudyInfo) -> InfoAnswer:
             for name, value in settings.items()
             if value is not False
         },
+        trials_left=_trials_left(study),
         begun_plates=counts.plates,
         cost_spent=study.cost_spent,
         no_gap_because=study.model.get("reason") if study.gap is None else None,
@@ -360,6 +386,12 @@ def result(found: Observation) -> ResultAnswer:
     return answer
 
 
+def row(found: CatalogueRow) -> RowAnswer:
+    """Return a row of a catalogue."""
+    answer: RowAnswer = some(name=found.name, numbers=found.numbers, withdrawn=found.withdrawn or None)
+    return answer
+
+
 def trial(found: Trial, me: Session, measured: Observation | None = None) -> TrialAnswer:
     """Return a trial, and whether it is or was the session's. ``measured`` is its first result, if it is known: the
     answer then says at which other point it was evaluated, whether it is excluded, and what is missing."""
@@ -381,6 +413,7 @@ def trial(found: Trial, me: Session, measured: Observation | None = None) -> Tri
         yours=me.is_mine(found) if found.attempt else None,
         attempt=found.attempt or None,
         leased_until=found.leased_until.isoformat() if is_leased and found.leased_until else None,
+        lease_seconds_left=_seconds_until(found.leased_until) if is_leased and found.leased_until else None,
         last_reported_step=None if found.curve is None else found.curve.step,
         last_reported_value=None if found.curve is None else found.curve.value,
     )
@@ -503,6 +536,13 @@ def importance(found: Importance) -> ImportanceAnswer:
     return answer
 
 
+def _trials_left(study: StudyInfo) -> int | None:
+    """Return how many trials of the budget are neither issued nor queued; None without a budget in trials."""
+    counts = study.counts
+    counted = counts.trials - counts.withdrawn - counts.own_failures
+    return None if study.trial_budget is None else max(study.trial_budget - counted, 0)
+
+
 def _waiting_for(study: StudySummary) -> str:
     active = study.counts.active
     trials = f"{active} active trial{'s' if active != 1 else ''}"
@@ -533,6 +573,11 @@ Known = TypeVar("Known", float, float | None)
 def _rounded(number: Known) -> Known:
     """Return a number of the model with six significant digits."""
     return number if number is None else float(f"{number:.6g}")
+
+
+def _seconds_until(end: datetime) -> int:
+    """Return the whole seconds until a time, by the clock of this machine; 0 for one in the past."""
+    return max(int((end - datetime.now(UTC)).total_seconds()), 0)
 
 
 def _cut(text: str | None) -> str | None:

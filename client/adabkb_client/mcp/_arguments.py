@@ -98,7 +98,7 @@ Cursor = Annotated[str | None, Field(description="next_cursor of the previous an
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Seed = Annotated[int, Field(ge=0, le=2**53 - 1)]
-LeaseSeconds = Annotated[float, Field(gt=0, le=30 * 86400, allow_inf_nan=False)]
+LeaseSeconds = Annotated[float, Field(ge=1, le=30 * 86400, allow_inf_nan=False)]
 Steps = Annotated[int, Field(ge=1, le=10**9)]
 When = Annotated[
     dict[str, Annotated[list[Value], Field(min_length=1)]] | None,
@@ -351,7 +351,9 @@ class CostBudget(Part):
 
 Budget = Annotated[
     Count | PlateBudget | CostBudget,
-    _with_one_error('must be a number of trials, or {"plates": 3}, or {"cost": 12.5}, above 0'),
+    _with_one_error(
+        'must be a number of trials such as 20, not 20.0 or text, or {"plates": 3}, or {"cost": 12.5}, above 0'
+    ),
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from adabkb_client.errors import AdaBKBError, APIError, ConnectionFailed, Unavailable, UnexpectedAnswer, steps_of
-from adabkb_client.mcp._arguments import KINDS
+from adabkb_client.mcp._arguments import KINDS, MAX_KEY_LENGTH
 from adabkb_client.mcp._unknown import remedy
 
 MAX_FIELD_ERRORS = 10
@@ -89,6 +91,11 @@ REWORDED: Sequence[tuple[str, str]] = (
     (r"GET /v1/studies lists", "studies() lists"),
 )
 """Remedies of the server and of the client that agents do not have (regular expressions), and those that they have."""
+PATTERNS = {
+    "study": "must have 1 to 100 letters, digits, dots, underscores and hyphens, the first a letter or a digit",
+    "key": f"must have 1 to {MAX_KEY_LENGTH} ASCII characters, without spaces",
+}
+"""Arguments whose texts must match a pattern, and the pattern in words."""
 EXAMPLE_KINDS = "FloatParameter"
 """A definition in the schema of tools whose parameters are a search space."""
 EXAMPLE = '{"x": {"kind": "float", "low": 0, "high": 1}}'
@@ -168,6 +175,10 @@ def _sentence(field_error: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
         return "must not be null" if is_required else "must not be null; leave it out"
     if kind == "dict_type" and where == ("parameters",) and EXAMPLE_KINDS in schema.get("$defs", {}):
         return f"must be an object by the names of the parameters, such as {EXAMPLE}"
+    if kind in ("int_type", "float_type") and (number := _number(field_error["input"], kind)) is not None:
+        return f"must be a number: send {number}, not {json.dumps(field_error['input'])}"
+    if kind == "string_pattern_mismatch" and where[0] in PATTERNS:
+        return PATTERNS[where[0]]
     kinds = {
         "missing": "is required",
         "union_tag_not_found": f"kind is required: one of {', '.join(KINDS)}",
@@ -175,6 +186,17 @@ def _sentence(field_error: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     }
     sentence = str(kinds.get(kind, field_error["msg"]))
     return sentence.replace("Input should", "must").replace("must match pattern", "must match the pattern")
+
+
+def _number(given: Any, kind: str) -> str | None:
+    """Return the number, as JSON, that a text or a number of another type stands for; None if there is none."""
+    try:
+        number = float(given) if isinstance(given, str | float) else math.nan
+    except ValueError:
+        return None
+    if kind == "int_type":
+        return str(int(number)) if number.is_integer() else None
+    return repr(number).removesuffix(".0") if math.isfinite(number) else None
 
 
 def _listed(field_errors: Sequence[str], head: str) -> str:

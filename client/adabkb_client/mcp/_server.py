@@ -193,10 +193,12 @@ def _reading(tools: Reading) -> list[StudyTool]:
         tools.recommendation,
         tools.trials,
         tools.observations,
+        tools.rows,
         tools.predict,
         tools.why,
         tools.importance,
         tools.assessment,
+        tools.export_report,
     ]
     return [tool(function, changes=False, is_idempotent=True) for function in functions]
 

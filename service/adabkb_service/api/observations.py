@@ -1,4 +1,4 @@
-"""/v1/studies/{id}/observe and /observations"""
+"""/v1/studies/{id}/observe, /observations and /rows"""
 
 from __future__ import annotations
 
@@ -71,6 +71,21 @@ async def observe_results(
 def list_observations(study_id: StudyId, service: ServiceDep, page: PageDep) -> Response:
     """Observations in the order in which they were stored."""
     found = read.list_observations(service, study_id, page.after, page.limit)
+    return rendered(Page(items=found.items, next_cursor=encoded_number(found.after)))
+
+
+@router.get("/rows", operation_id="listRows", response_model=Page[views.CatalogueRow], responses=responses(404, 422))
+@needs("read")
+def list_rows(
+    study_id: StudyId,
+    service: ServiceDep,
+    page: PageDep,
+    containing: Annotated[
+        str, Query(description="only rows whose names contain this text, in upper or lower case", max_length=1000)
+    ] = "",
+) -> Response:
+    """The rows of the study's catalogue in the order of its table; none without a catalogue."""
+    found = read.list_rows(service, study_id, containing, page.after, page.limit)
     return rendered(Page(items=found.items, next_cursor=encoded_number(found.after)))
 
 

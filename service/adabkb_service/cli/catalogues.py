@@ -9,8 +9,9 @@ import typer
 
 from adabkb_client import Catalogue
 from adabkb_client._study_calls import StudyCalls
+from adabkb_client._values import figure
 from adabkb_service.cli.described import summary
-from adabkb_service.cli.output import AsJson, fail, show
+from adabkb_service.cli.output import AsJson, fail, show, table
 from adabkb_service.cli.server_calls import Server, StudyId
 
 CatalogueTables = Annotated[
@@ -22,6 +23,25 @@ CatalogueTables = Annotated[
         show_default=False,
     ),
 ]
+
+
+def rows(
+    server: Server,
+    study: StudyId,
+    containing: Annotated[
+        str, typer.Option(metavar="TEXT", help="only rows whose names contain this text", show_default=False)
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """List the rows of a catalogue, with their numbers."""
+    found = server.items(StudyCalls(study).rows(containing))
+    columns = list(found[0]["numbers"]) if found else []
+    cells = [
+        [each["name"], *map(figure, each["numbers"].values()), "withdrawn" if each["withdrawn"] else ""]
+        for each in found
+    ]
+    none = f"Study {study} has no catalogue." if not containing else f"No row of study {study} contains {containing!r}."
+    show(found, table(["row", *columns, ""], cells) if found else none, as_json=as_json)
 
 
 def change_catalogue(

@@ -34,6 +34,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "recommendation": "results.recommendation",
             "front": "results.front",
             "update": "studies.update",
+            "rows": "catalogues.rows",
             "change-catalogue": "catalogues.change_catalogue",
             "pause": "studies.pause",
             "resume": "studies.resume",

@@ -155,6 +155,14 @@ class Trial(Sparse, Answer):
     )
 
 
+class CatalogueRow(Answer):
+    """A row of a catalogue."""
+
+    name: str
+    numbers: Annotated[dict[str, float], Field(description="the numbers that describe it, by column")]
+    withdrawn: Annotated[bool, Field(description="whether the server no longer suggests it")]
+
+
 class Observation(Sparse, Answer):
     """A result."""
 

@@ -30,6 +30,16 @@ def test_a_study_is_made_of_a_table_and_its_rows_are_changed(tmp_path: Path) -> 
     adabkb("study", "change-catalogue", "from-a-table", "molecule", "--add", more, "--withdraw", "a", "--withdraw", "b")
     shown = json.loads(adabkb("study", "show", "from-a-table", "--json"))["parameters"][0]
     assert (shown["rows"], shown["withdrawn"]) == (4, 2)
+    listed = adabkb("study", "rows", "from-a-table").splitlines()
+    assert [line.split() for line in listed[-4:]] == [
+        ["a", "1", "2", "withdrawn"],
+        ["b", "2", "3", "withdrawn"],
+        ["c", "3", "1"],
+        ["d", "5", "5"],
+    ]
+    [row] = json.loads(adabkb("study", "rows", "from-a-table", "--containing", "D", "--json"))
+    assert row == {"name": "d", "numbers": {"size": 5.0, "charge": 5.0}, "withdrawn": False}
+    assert "No row of study from-a-table contains 'x'." in adabkb("study", "rows", "from-a-table", "--containing", "x")
     adabkb("study", "change-catalogue", "from-a-table", "molecule", "--restore", "b")
     assert json.loads(adabkb("study", "show", "from-a-table", "--json"))["parameters"][0]["withdrawn"] == 1
 

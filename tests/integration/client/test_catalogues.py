@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pandas as pd
 import pytest
 
 from adabkb_client import Catalogue, Client, Float, Invalid
+from adabkb_service.operations.studies.read import MAX_NUMBERS
 from tests.servers import server_on
 
 TABLE = "molecule,logp,mw,supplier\naspirin,1.2,180,A\ncaffeine,-0.1,194,B\nibuprofen,3.5,206,A\n"
@@ -127,3 +129,30 @@ def test_a_server_that_has_just_started_knows_the_table_from_the_log(tmp_path: P
     with server_on(url) as address, Client(address) as client:
         found = {client.study("s").suggest().parameters["molecule"] for _ in range(12)}
     assert found <= {f"m{row}" for row in range(2, 9)}
+
+
+def test_rows_are_listed_in_order_and_found_by_a_part_of_their_name(server: str) -> None:
+    with Client(server) as client:
+        study = client.create_study("s", {"m": made(250)}, direction="minimize")
+        study.change_catalogue("m", add=made(2, 250))
+        study.change_catalogue("m", withdraw=["m251"])
+        found = list(study.rows())
+        assert [each.name for each in found] == list(made(252).rows)
+        assert found[10].numbers == {"size": 3.0, "charge": 1.0}
+        assert [each.name for each in found if each.withdrawn] == ["m251"]
+        assert [each.name for each in study.rows("M25")] == ["m25", "m250", "m251"]
+        assert list(study.rows("benzene")) == []
+        assert list(client.create_study("t", {"x": Float(0, 1)}, direction="minimize").rows()) == []
+
+
+def test_a_page_of_wide_rows_has_fewer_of_them(server: str) -> None:
+    count = MAX_NUMBERS // 300 + 1
+    wide = Catalogue(
+        [f"m{k}" for k in range(count)], {f"c{c}": [float(k * c) for k in range(count)] for c in range(300)}
+    )
+    with Client(server) as client:
+        study = client.create_study("s", {"m": wide}, direction="minimize")
+        assert [each.name for each in study.rows()] == list(wide.rows)
+        page = httpx.get(f"{server}/v1/studies/s/rows", params={"limit": 1000}).json()
+        assert sum(len(row["numbers"]) for row in page["items"]) <= MAX_NUMBERS
+        assert page["next_cursor"] is not None

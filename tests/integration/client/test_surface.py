@@ -40,12 +40,12 @@ from tools.client_methods import PARTS
 PUBLIC = ("adabkb_client", "adabkb_client.errors", "adabkb_client.mcp", "adabkb_client.plots")
 SURFACE = """
     APIError Access AdaBKBError Algorithm Answer AshaRule AskingTrial Assessment AsyncClient AsyncDefinedByRun
-    AsyncItems AsyncLeasedTrial AsyncStudy BatchItem Belief Best Bool Catalogue Categorical Cell Change Check Client
-    Conflict ConnectionFailed CostBudget Counts CurvePoint CurveSummary DefinedByRun Deletion Delivery DictionaryPoint
-    Direction EarlyStopping Estimate Event ExpectedValue Explanation File Findings Fixed Float Front FrontEstimate
-    FrontObjective FrontPoint Growth ImportReport Importance ImportedResult Int Invalid Items KeptResult LatestTrial
-    LeasedTrial Link MedianRule MetricPrediction Mixture ModelInfo ModelState NoTrialAvailable NotFinite NotFound
-    Observation Ordinal Outbox OutcomeConstraint Outlook Parameter ParameterImportance ParameterInfo Parameters
+    AsyncItems AsyncLeasedTrial AsyncStudy BatchItem Belief Best Bool Catalogue CatalogueRow Categorical Cell Change
+    Check Client Conflict ConnectionFailed CostBudget Counts CurvePoint CurveSummary DefinedByRun Deletion Delivery
+    DictionaryPoint Direction EarlyStopping Estimate Event ExpectedValue Explanation File Findings Fixed Float Front
+    FrontEstimate FrontObjective FrontPoint Growth ImportReport Importance ImportedResult Int Invalid Items KeptResult
+    LatestTrial LeasedTrial Link MedianRule MetricPrediction Mixture ModelInfo ModelState NoTrialAvailable NotFinite
+    NotFound Observation Ordinal Outbox OutcomeConstraint Outlook Parameter ParameterImportance ParameterInfo Parameters
     PartitionCell PatienceRule PlateBudget Plates PreconditionFailed Prediction Progress Quantity QuotaExceeded
     Recommendation ResultItem ResultKept RowError RunReport Slice SliceAxis Stop Study StudyChanges StudyComplete
     StudyInfo StudyObjective StudySettings StudySummary Trial TrialState Unauthorized Unavailable UnexpectedAnswer

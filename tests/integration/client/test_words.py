@@ -142,6 +142,7 @@ QUERIES = {
     "trash": ("get", "/v1/trash", {}),
     "delete": ("delete", "/v1/studies/{study_id}", {}),
     "trials": ("get", "/v1/studies/{study_id}/trials", {"attribute": "attributes"}),
+    "rows": ("get", "/v1/studies/{study_id}/rows", {}),
     "events": ("get", "/v1/studies/{study_id}/events", {}),
     "curve": ("get", "/v1/studies/{study_id}/trials/{number}/reports", {}),
     "add_file": ("post", "/v1/studies/{study_id}/trials/{number}/files", {}),

@@ -208,7 +208,7 @@ def test_tried_and_issued_choices_are_not_untried(running: Service) -> None:
     found = assessment(running, "s")
     assert found.findings is None
     assert found.latest is not None
-    assert (found.latest.text, found.latest.state) == ("Trial 1 was queued by a person.", "queued")
+    assert (found.latest.text, found.latest.state) == ("Trial 1 was queued by a user.", "queued")
 
 
 def test_latest_trial_has_its_purpose_and_outcome(running: Service) -> None:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from adabkb_service.engine.axes import Scalar, Value
 from adabkb_service.engine.constraints.expression import Comparison, Expression, Junction, Membership
-from adabkb_service.engine.constraints.hints import CONSTANTS, instead, reserved_word
+from adabkb_service.engine.constraints.hints import CONSTANTS, implications, instead, reserved_word
 from adabkb_service.engine.wording import brief, nearest
 
 LONGEST = 500
@@ -35,6 +35,7 @@ ARGUMENTS = {"abs": (1, 1), "sqrt": (1, 1), "log": (1, 1), "exp": (1, 1), "min":
 """Function -> smallest and largest number of arguments."""
 FORM = "numbers, names of parameters, + - * / **, parentheses, abs, min, max, sqrt, log, exp, and <=, >=, <, >"
 COMPUTED = "use <=, >=, < or >, such as 2 <= a + b <= 2"
+SHARES = "parameters with a fixed sum are a mixture: declare it in mixtures; for other numbers use <=, >=, < or >"
 EXAMPLES = 'a + b <= 1 or kind == "x"'
 
 
@@ -57,6 +58,8 @@ def parse(text: str) -> Expression:
     try:
         tree = ast.parse(text, mode="eval").body
     except SyntaxError as error:
+        if (rewritten := _without_implication(text)) is not None:
+            raise ConstraintError(1, f"write {rewritten}") from None
         if hint := instead(text):
             raise ConstraintError(hint[0] + 1, hint[1]) from None
         if reserved := reserved_word(text):
@@ -71,6 +74,20 @@ def parse(text: str) -> Expression:
     except (ValueError, MemoryError, RecursionError):
         raise ConstraintError(1, "is not a valid expression") from None
     return _Reader(text).expression(tree, DEEPEST)
+
+
+def _without_implication(text: str) -> str | None:
+    """Return a constraint that says "if A then B" as "not (A) or B"; None for other texts."""
+    for condition, consequence in implications(text):
+        if condition.isidentifier() and consequence.isidentifier():
+            continue  # "a => b" compares two numbers
+        try:
+            for part in (condition, consequence, rewritten := f"not ({condition}) or {consequence}"):
+                _Reader(part).expression(ast.parse(part, mode="eval").body, DEEPEST)
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            continue
+        return rewritten
+    return None
 
 
 def names(side: ast.expr) -> dict[str, int]:
@@ -90,6 +107,14 @@ def _name(node: ast.AST) -> str | None:
         case ast.Name(id=name) | ast.Constant(value=str(name)):
             return name
     return None
+
+
+def _is_sum(node: ast.expr) -> bool:
+    """Whether a node is a sum of two or more parameters."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _name(right) is not None and (_name(left) is not None or _is_sum(left))
+    return False
 
 
 class _Reader:
@@ -159,8 +184,9 @@ class _Reader:
         if name is None:
             if is_list:
                 raise self._error(left, f"{symbol} needs one parameter on its left, such as kind {symbol} ['x', 'y']")
-            sentence = f"{symbol} needs a parameter on one side; for computed numbers {COMPUTED}"
-            raise self._error(right, sentence)
+            is_total = isinstance(op, ast.Eq) and (_is_sum(left) or _is_sum(right))
+            instead_of = SHARES if is_total else f"for computed numbers {COMPUTED}"
+            raise self._error(right, f"{symbol} needs a parameter on one side; {instead_of}")
         given = right.elts if is_list else [right]  # type: ignore[attr-defined]  # a list, a tuple or a set
         if not given:
             raise self._error(right, f"lists no value; give some, such as {name} {symbol} ['x', 'y']")

@@ -22,6 +22,12 @@ INSTEAD = (
     (r"\b(?!in\b)(?i:in)\b", "in"),
 )
 """Regular expressions of foreign symbols -> replacements in the grammar."""
+IMPLICATIONS = (
+    r"(?i:if)\b(?P<condition>.+?)(?:\b(?i:then)\b|[,:])(?P<consequence>.+)",
+    r"(?P<consequence>.+)\b(?i:if)\b(?P<condition>.+)",
+    r"(?P<condition>.+?)(?:\b(?i:implies)\b|=>|->|\u2192|\u21d2)(?P<consequence>.+)",
+)
+"""Regular expressions of constraints of which one part must hold only where another one does."""
 RESERVED = {*keyword.kwlist} - {"and", "or", "not", "in", "True", "False", "None"}
 """Python keywords that have no meaning in constraints, and cannot be names without quotes."""
 CONSTANTS = {"true": "True", "false": "False", "null": "None", "none": "None"}
@@ -32,6 +38,15 @@ def instead(text: str) -> tuple[int, str] | None:
     """Return the position of the first foreign symbol in a text, and a message; None without one."""
     found = sorted(_found(_without_quoted(text)))
     return found[0] if found else None
+
+
+def implications(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the conditions and the consequences into which a text such as ``if kind == "x" then a <= 1`` can be
+    split."""
+    for pattern in IMPLICATIONS:
+        if match := re.fullmatch(pattern, _without_quoted(text)):
+            condition, consequence = (text[slice(*match.span(part))].strip() for part in ("condition", "consequence"))
+            yield condition, consequence
 
 
 def reserved_word(text: str) -> tuple[int, str] | None:
@@ -47,5 +62,5 @@ def _found(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _without_quoted(text: str) -> str:
-    """The text with quoted parts replaced by blanks."""
-    return re.sub(r'"[^"]*"|\'[^\']*\'', lambda quoted: " " * len(quoted[0]), text)
+    """The text with quoted parts replaced by quotation marks."""
+    return re.sub(r'"[^"]*"|\'[^\']*\'', lambda quoted: "'" * len(quoted[0]), text)

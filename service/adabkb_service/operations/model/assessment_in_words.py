@@ -63,8 +63,8 @@ PHASES: Mapping[str | None, str] = {
 }
 ORIGINS: Mapping[str, str] = {
     "fallback": "is quasi-random, because the model had failed or did not answer in time",
-    "queued": "was queued by a person",
-    "own": "was chosen by a person",
+    "queued": "was queued by a user",
+    "own": "was chosen by a user",
 }
 NO_GAP: Mapping[NoGap, str] = {
     "no_results": "There are no results yet.",

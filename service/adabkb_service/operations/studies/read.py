@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from adabkb_service.contract import answers, history
+from adabkb_service.contract.answers import CatalogueRow
 from adabkb_service.contract.attributes import as_text, sought
+from adabkb_service.contract.catalogue import catalogues_of
 from adabkb_service.contract.curves import CurvePoint
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.operations.attempts import known_attempt
@@ -22,6 +24,9 @@ Item = TypeVar("Item")
 Position = TypeVar("Position")
 MAX_SEARCH_LENGTH = 200
 """The maximum length of a value that the database searches for, since databases limit the length of patterns."""
+
+MAX_NUMBERS = 30_000
+"""The maximum number of numbers on a page of rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,38 @@ def list_observations(service: Service, study_id: str, after: int, limit: int) -
     space = definition.space()
     items = [render.observation(row, definition, space) for row in found.rows]
     return Page(items, None if found.is_last else found.rows[-1].seq)
+
+
+def list_rows(service: Service, study_id: str, containing: str, after: int, limit: int) -> Page[CatalogueRow, int]:
+    """Return the rows of a study's catalogue in the order of its table; none in a study without a catalogue.
+
+    Args:
+        service: the service.
+        study_id: the study's id.
+        containing: only rows whose names contain this text, in upper or lower case.
+        after: the number of the last row of the previous page, from 1; 0 for the first page.
+        limit: the maximum number of rows. A page has fewer if they have many numbers.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+    """
+    with service.database.reading() as connection:
+        definition = definition_of(studies.get(connection, study_id).definition)
+    items: list[CatalogueRow] = []
+    sought_name = containing.casefold()
+    for catalogue in catalogues_of(definition.parameters):  # at most one
+        table = catalogue.rows_of()
+        most = min(limit, max(MAX_NUMBERS // (len(table.columns) or 1), 1))
+        for index in range(after, len(table.names)):
+            if sought_name not in table.names[index].casefold():
+                continue
+            if len(items) == most:
+                return Page(items, after)
+            numbers = dict(zip(table.columns, table.numbers[index].tolist(), strict=True))
+            is_withdrawn = not table.is_offered[index]
+            items.append(CatalogueRow(name=table.names[index], numbers=numbers, withdrawn=is_withdrawn))
+            after = index + 1
+    return Page(items, None)
 
 
 def list_reports(

@@ -54,8 +54,8 @@ PHASES: Mapping[str, str] = {
 ORIGINS: Mapping[str, str] = {
     "policy": PHASES["search"],
     "fallback": "quasi-random",
-    "queued": "queued by a person",
-    "own": "chosen by a person",
+    "queued": "queued by a user",
+    "own": "chosen by a user",
 }
 """Origin -> purpose, for trials without a phase."""
 TESTS_BOUND = "tests a bound"

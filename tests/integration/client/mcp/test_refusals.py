@@ -37,8 +37,24 @@ def guarded(other_sqlite: str) -> Iterator[tuple[str, str, str]]:
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("suggest", {"study": "s", "count": 0}, "count: must be greater than or equal to 1"),
     ("suggest", {"study": "s", "count": "three"}, "count: must be a valid integer"),
+    ("suggest", {"study": "s", "count": "3"}, 'count: must be a number: send 3, not "3"'),
+    ("suggest", {"study": "s", "count": 2.0}, "count: must be a number: send 2, not 2.0"),
+    ("observe", {"study": "s", "trial": 1, "value": "34.20"}, 'value: must be a number: send 34.2, not "34.20"'),
+    ("observe", {"study": "s", "trial": 1, "value": "34 %"}, "value: must be a valid number"),
+    ("observe", {"study": "s", "trial": 1, "value": "inf"}, "value: must be a valid number"),
+    (
+        "create_study",
+        {"study": "t", "parameters": {"a": {"kind": "float", "low": "0", "high": 1}}, "direction": "minimize"},
+        'parameters.a.low: must be a number: send 0, not "0"',
+    ),
+    (
+        "create_study",
+        {"study": "t", "parameters": SPACE, "direction": "minimize", "constraints": ["if n == 1 then x <= 0.5"]},
+        "constraints.0: column 1: write not (n == 1) or x <= 0.5",
+    ),
+    ("suggest", {"study": "s", "lease_seconds": 1e-9}, "lease_seconds: must be greater than or equal to 1"),
     ("suggest", {"count": 1}, "study: is required"),
-    ("suggest", {"study": "no such/id"}, "study: "),
+    ("suggest", {"study": "no such/id"}, "study: must have 1 to 100 letters, digits"),
     ("suggest", {"study": None}, "study: must not be null."),
     ("update", {"study": "s", "early_stopping": None}, "early_stopping: must not be null; leave it out."),
     ("update", {"study": "s", "prior": {"x": None}}, "prior.x: must not be null."),
@@ -80,7 +96,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
         "leave these arguments out, or ask the user to have them changed on the study's page",
     ),
     ("suggest", {"study": "s", "fixed": {"x": 7}}, "fixed.x: "),
-    ("suggest", {"study": "s", "key": "two words"}, "key: "),
+    ("suggest", {"study": "s", "key": "two words"}, "key: must have 1 to 200 ASCII characters, without spaces"),
     ("observe", {"study": "s", "trial": 1}, "value: "),
     ("observe", {"study": "s", "trial": 1, "value": True}, "value: must be a valid number"),
     ("observe", {"study": "s", "trial": 1, "value": 1, "metrics": {"loss": 2}}, "metrics"),
@@ -117,7 +133,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     (
         "create_study",
         {"study": "t", "parameters": SPACE, "direction": "minimize", "budget": {"plats": 3}},
-        'budget: must be a number of trials, or {"plates": 3}, or {"cost": 12.5}, above 0',
+        'budget: must be a number of trials such as 20, not 20.0 or text, or {"plates": 3}, or {"cost": 12.5}, above 0',
     ),
     (
         "create_study",

@@ -43,6 +43,7 @@ def test_excluded_moved_partial_and_own_results_are_recognized(server: str) -> N
             assert (results[1]["parameters"], results[2]["missing"]) == (point, ["purity"])
             assert ("trial" in results[3], results[3]["value"]) == (False, 91.0)
             report = await agent.read("adabkb://studies/s/report")
+            assert await agent.call("export_report", study="s") == {"report": report}
             assert '99 `{"purity": 1.0}` (excluded) |' in report
             assert '| R4 | `{"x": 0.125, "n": 3}` | 91 `{"purity": 2.0}` |' in report
 
@@ -121,6 +122,10 @@ def test_the_error_about_a_row_names_those_that_contain_the_text(server: str) ->
             for text, near in (("pph3", "'PPh3-a', 'PPh3-b', 'PPh3-c'."), ("nothing", "'dppf'.")):
                 told = await agent.refusal("add_result", study="s", parameters={"ligand": text}, value=1.0)
                 assert told.startswith(f"parameters.ligand: must be the name of a row of the catalogue, such as {near}")
+            page = await agent.call("rows", study="s", containing="pph3", limit=3)
+            rest = await agent.call("rows", study="s", containing="pph3", cursor=page["next_cursor"])
+            assert page["rows"][0] == {"name": "PPh3-a", "numbers": {"size": 2.0}}
+            assert [each["name"] for each in page["rows"] + rest["rows"]] == rows[1:]
 
     asyncio.run(session())
 
@@ -129,7 +134,10 @@ def test_answers_are_short(server: str) -> None:
     async def session() -> None:
         async with in_process(server) as agent:
             await agent.call("create_study", study="s", parameters=SPACE, direction="minimize", budget=1)
-            await agent.call("suggest", study="s")
+            assert (await agent.call("info", study="s"))["trials_left"] == 1
+            [trial] = (await agent.call("suggest", study="s", lease_seconds=600))["trials"]
+            assert 590 <= trial["lease_seconds_left"] <= 600
+            assert (await agent.call("info", study="s"))["trials_left"] == 0
             nothing = await agent.call("suggest", study="s")
             assert nothing["reason"] == "budget"
             for n in range(8):

@@ -26,11 +26,13 @@ from tests.integration.client.mcp.agents import (
 )
 
 READING = {"studies", "info", "recommendation", "trials", "observations", "predict", "why", "importance", "assessment"}
+READING |= {"export_report", "rows"}
 REPEATABLE = {"create_study", "update", "observe", "fail", "report", "withdraw", "pause", "resume"}
 DESTRUCTIVE = {"update", "fail", "withdraw", "resume"}
 """No tool undoes what they do. (Stored results are never replaced, and a further trial or a pause destroys nothing.)"""
 OF_A_TRIAL = {"observe", "fail", "withdraw", "report", "heartbeat", "release"}
 WITH_TEXTS = {"studies", "info", "trials", "observations", "recommendation", "assessment", "why", "suggest"}
+WITH_TEXTS |= {"export_report", "rows"}
 """Tools whose answers have many texts of other people."""
 MOST_CHARACTERS = 95_000
 """Of the list of tools, which each agent reads."""

@@ -16,7 +16,7 @@ from tests.integration.client.mcp.agents import SPACE, Agent, http_server, in_pr
 from tests.samples import some
 from tests.servers import server_on
 
-EXPIRED_SECONDS = 0.05
+EXPIRED_SECONDS = 1.0
 """The length of a lease that is over when the next call arrives."""
 
 
@@ -30,7 +30,7 @@ async def two(stack: AsyncExitStack, url: str, *workers: str) -> list[Agent]:
 async def issued_twice(one: Agent, other: Agent) -> None:
     """Trial 1 is leased to one agent for an instant, and then to the other."""
     first = await one.call("suggest", study="s", lease_seconds=EXPIRED_SECONDS)
-    await asyncio.sleep(2 * EXPIRED_SECONDS)
+    await asyncio.sleep(1.1 * EXPIRED_SECONDS)
     second = await other.call("suggest", study="s")
     assert [(each["trials"][0]["trial"], each["trials"][0]["attempt"]) for each in (first, second)] == [(1, 1), (1, 2)]
 
@@ -221,7 +221,7 @@ def test_a_replay_does_not_replace_a_later_attempt(server: str) -> None:
         async with in_process(server) as agent:
             await agent.call("create_study", study="s", parameters=SPACE, direction="minimize", seed=1)
             await agent.call("suggest", study="s", lease_seconds=EXPIRED_SECONDS, key="first")
-            await asyncio.sleep(2 * EXPIRED_SECONDS)
+            await asyncio.sleep(1.1 * EXPIRED_SECONDS)
             [again] = (await agent.call("suggest", study="s", key="second"))["trials"]
             [replayed] = (await agent.call("suggest", study="s", lease_seconds=EXPIRED_SECONDS, key="first"))["trials"]
             assert [(each["trial"], each["attempt"], each["yours"]) for each in (again, replayed)] == [(1, 2, True)] * 2

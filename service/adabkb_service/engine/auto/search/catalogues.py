@@ -83,21 +83,24 @@ class Groups:
 def groups_of(table: Table) -> Groups:
     """Return the groups of a table with at least one offered row. Groups are cut at the median of their longest
     side."""
-    places, waiting, found = places_of(table), [table.offered], []
+    rows = table.offered
+    waiting = [(rows, np.ascontiguousarray(places_of(table)[rows].T))]
+    found: list[Ints] = []
+    centers: list[Array] = []
     while waiting:
-        rows = waiting.pop()
+        rows, places = waiting.pop()  # (n,) and (p, n): a side is one block of memory
         if len(rows) <= LARGEST:
             found.append(rows)
+            centers.append(np.ascontiguousarray(places.T).mean(axis=0))
             continue
         middle = len(rows) // 2
-        if places.shape[1]:
-            here = places[rows]
-            along = here[:, int(np.argmax(np.ptp(here, axis=0)))]
-            rows = rows[np.argpartition(along, middle)]
-        waiting += [rows[middle:], rows[:middle]]
-    centers = np.array([places[rows].mean(axis=0) for rows in found]).reshape(len(found), -1)
+        if len(places):
+            longest = int(np.argmax(places.max(axis=1) - places.min(axis=1)))
+            order = np.argpartition(places[longest], middle)
+            rows, places = rows[order], np.take(places, order, axis=1)
+        waiting += [(rows[middle:], places[:, middle:]), (rows[:middle], places[:, :middle])]
     ends = np.concatenate([[0], np.cumsum([len(rows) for rows in found])]).astype(np.int64)
-    return Groups(np.concatenate(found), ends, centers)
+    return Groups(np.concatenate(found), ends, np.array(centers).reshape(len(found), -1))
 
 
 @dataclass(frozen=True)
