@@ -69,6 +69,14 @@ class FloatAxis:
         noise = ROUNDING_ULPS * math.ulp(max(abs(self.low), abs(self.high)))
         return -math.ceil(math.log10(max(step, noise)))
 
+    @cached_property
+    def resolution(self) -> float:
+        """The largest distance from a position to that of the nearest value on the grid."""
+        low, high = self.raw_bounds
+        if self.scale == "log":
+            return 0.5 * 10.0 ** (2 - DIGITS) / (high - low)
+        return 0.5 * 10.0**-self.decimals / (high / 2 - low / 2) / 2
+
     def decode(self, u: float) -> float:
         """The value at ``u``, interpolated between the bounds (on a log scale, between their logarithms). The ends are
         exact."""

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
-from sqlalchemy import Connection, Text, bindparam, cast, delete, func, or_, select, union, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Table,
+    Text,
+    bindparam,
+    cast,
+    delete,
+    func,
+    or_,
+    select,
+    union,
+    update,
+)
 
 from adabkb_service.storage.tables import (
     audit,
@@ -20,8 +34,14 @@ from adabkb_service.storage.tables import (
     trials,
 )
 
-REPORTERS = {"trials": trials, "results": observations}
-"""The tables whose rows name the user who reported them."""
+Kind = Literal["events", "trials", "results", "files"]
+NAMED: dict[Kind, tuple[Table, Column[int], ColumnElement[Any]]] = {
+    "events": (events, events.c.seq, events.c.payload["user"].as_string()),
+    "trials": (trials, trials.c.number, trials.c.reported_by),
+    "results": (observations, observations.c.seq, observations.c.reported_by),
+    "files": (files, files.c.number, files.c.user),
+}
+"""Rows of a study that may name a user: their table, and the columns with their number and the name."""
 
 
 def is_known(connection: Connection, user: str) -> bool:
@@ -43,30 +63,33 @@ def owned_studies(connection: Connection, user: str) -> list[str]:
 
 def studies_with(connection: Connection, user: str) -> list[str]:
     """The ids of the studies whose log, trials, results or files name a user. Reads the whole log of each study."""
-    found = union(
-        select(events.c.study_id).where(events.c.payload["user"].as_string() == user),
-        *(select(each.c.study_id).where(each.c.reported_by == user) for each in REPORTERS.values()),
-        select(files.c.study_id).where(files.c.user == user),
-    )
+    found = union(*(select(table.c.study_id).where(name == user) for table, _, name in NAMED.values()))
     return sorted(connection.execute(found).scalars())
 
 
-def replace_in_study(connection: Connection, study_id: str, user: str, other: str) -> dict[str, int]:
-    """Replace the name of a user in trials, results and files of a study. Return the numbers of rows, by kind."""
-    counts = {
-        kind: connection.execute(
-            update(table).where(table.c.study_id == study_id, table.c.reported_by == user), {"reported_by": other}
-        ).rowcount
-        for kind, table in REPORTERS.items()
-    }
-    added = update(files).where(files.c.study_id == study_id, files.c.user == user)
-    return counts | {"files": connection.execute(added, {"user": other}).rowcount}
+def numbers_in_study(connection: Connection, study_id: str, kind: Kind, user: str) -> list[int]:
+    """The numbers of the rows of a kind in a study that name a user, in order. Reads all rows of the kind."""
+    table, number, name = NAMED[kind]
+    query = select(number).where(table.c.study_id == study_id, name == user).order_by(number)
+    return list(connection.execute(query).scalars())
 
 
-def logged_by(connection: Connection, study_id: str, user: str) -> dict[int, dict[str, Any]]:
-    """Seq -> payload of the events of a study that name a user."""
-    theirs = events.c.study_id == study_id, events.c.payload["user"].as_string() == user
-    return {row.seq: row.payload for row in connection.execute(select(events.c.seq, events.c.payload).where(*theirs))}
+def replace_in_rows(
+    connection: Connection, study_id: str, kind: Kind, numbers: Sequence[int], user: str, other: str
+) -> int:
+    """Replace the name of a user in the rows of a kind with these numbers, except in events. Return their number."""
+    table, number, name = NAMED[kind]
+    rows = table.c.study_id == study_id, number.in_(numbers), name == user
+    return connection.execute(update(table).where(*rows), {str(name.key): other}).rowcount
+
+
+def payloads_with(
+    connection: Connection, study_id: str, numbers: Sequence[int], user: str
+) -> dict[int, dict[str, Any]]:
+    """Seq -> payload of those of these events that name a user."""
+    _, number, name = NAMED["events"]
+    theirs = select(number, events.c.payload).where(events.c.study_id == study_id, number.in_(numbers), name == user)
+    return {row.seq: row.payload for row in connection.execute(theirs)}
 
 
 def replace_payloads(connection: Connection, study_id: str, payloads: Mapping[int, Mapping[str, Any]]) -> None:

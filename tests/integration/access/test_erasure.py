@@ -18,7 +18,7 @@ from adabkb_service.operations.data.doctor import examine
 from adabkb_service.operations.data.erasure import Erased, erase
 from adabkb_service.operations.data.replay import replay
 from adabkb_service.operations.service import Service
-from adabkb_service.storage import names, people, tokens
+from adabkb_service.storage import names, people, studies, tokens
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import metadata
 from adabkb_service.study.clock import utc_now
@@ -173,6 +173,25 @@ def test_what_the_user_stores_with_a_cached_grant_is_erased(guarded: Guarded) ->
     with guarded.client(guarded.token("root", "admin")) as root:
         trials = root.get("/v1/studies/early/trials").json()["items"]
         assert [each["reported_by"] for each in trials] == ["former-4", "former-4"]
+
+
+def test_large_study_is_changed_in_short_transactions(guarded: Guarded) -> None:
+    """Otherwise, requests would wait for seconds. Each transaction increases the version of the study."""
+    token, point = guarded.token("ida", "work"), {"parameters": {"x": 0.5, "n": 2}, "value": 1.0}
+    with guarded.client(token) as ida:
+        ida.post("/v1/studies", json={**DEFINITION, "id": "large", "algorithm": {"kind": "random"}})
+        for _ in range(2):
+            assert ida.post("/v1/studies/large/observations", json={"items": [point] * 100}).status_code == 200
+        with guarded.database.reading() as connection:
+            before = studies.get(connection, "large")
+    erased = erase(Service(guarded.database), administrator(), "ida", "former-8", sleep=without_waiting)
+    assert erased is not None
+    assert (erased.replaced["events"], erased.replaced["results"]) == (201, 200)
+    with guarded.database.reading() as connection:
+        after = studies.get(connection, "large")
+        assert names.studies_with(connection, "ida") == []
+    assert after.version >= before.version + 2 * 2
+    assert after.log_bytes == before.log_bytes + 201 * (len("former-8") - len("ida"))
 
 
 def test_only_names_of_users_are_erased_from_the_audit_log(guarded: Guarded) -> None:

@@ -212,3 +212,10 @@ def test_error_messages_shorten_long_lists() -> None:
     assert wrong["c"].endswith(", ... and 997 more")
     assert wrong["y0"].endswith("nnn..., ... and 99 more)")
     assert ChoiceAxis("c", ("a", 1, True)).problem("b") == "must be one of 'a', 1, True"
+
+
+@pytest.mark.parametrize("axis", [axis for axis in AXES if isinstance(axis, FloatAxis)], ids=lambda axis: axis.name)
+def test_positions_are_within_the_resolution_of_a_value(axis: FloatAxis) -> None:
+    positions = np.random.default_rng(0).random(1000).tolist()
+    farthest = max(abs(axis.encode(axis.decode(each)) - each) for each in positions)
+    assert 0.1 * axis.resolution < farthest < 1.1 * axis.resolution

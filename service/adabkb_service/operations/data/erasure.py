@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -25,7 +25,9 @@ from adabkb_service.operations.access.sharing import NEW_OWNER
 from adabkb_service.operations.data import trash as deleted
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import names, people, studies, tokens, trash, webhooks
+from adabkb_service.storage.database import Database
 from adabkb_service.storage.event_payloads import payload_bytes
+from adabkb_service.storage.pace import Pace
 from adabkb_service.study.contention import repeating
 
 ENTRIES_AT_ONCE = 500
@@ -144,26 +146,39 @@ def _erase_in_studies(service: Service, user: str, other: str) -> Counter[str]:
         of_user = names.studies_with(connection, user)
     counts: Counter[str] = Counter()
     for study_id in of_user:
-        erase_in_study = partial(_erase_in_study, study_id=study_id, user=user, other=other)
-        counts += repeating(service.timeouts.contention)(service.database.write, erase_in_study)
+        for kind in names.NAMED:
+            with service.database.reading() as connection:
+                numbers = names.numbers_in_study(connection, study_id, kind, user)
+            pace = Pace()
+            while numbers:
+                some, numbers = numbers[: pace.rows], numbers[pace.rows :]
+                erase_some = partial(_erase_in_rows, service.database, pace, study_id, kind, some, user, other)
+                counts[kind] += repeating(service.timeouts.contention)(erase_some)
     return counts
 
 
-def _erase_in_study(connection: Connection, study_id: str, user: str, other: str) -> Counter[str]:
-    """Erase a name from a study. Return the numbers of rows by kind."""
-    # Servers that change the study wait for the lock: otherwise, a busy study would change during each attempt.
-    study = studies.find(connection, study_id, to_change=True)
-    if study is None:  # deleted
-        return Counter()
-    before = names.logged_by(connection, study_id, user)
-    after = {seq: {**payload, "user": other} for seq, payload in before.items()}
-    names.replace_payloads(connection, study_id, after)
-    more = sum(payload_bytes(after[seq]) - payload_bytes(payload) for seq, payload in before.items())
-    counts = Counter({"events": len(after), **names.replace_in_study(connection, study_id, user, other)})
-    # The new version makes servers read the study again.
-    is_unchanged = studies.commit_if_unchanged(connection, study, log_bytes=study.log_bytes + more)
-    assert is_unchanged  # it is locked
-    return counts
+def _erase_in_rows(
+    database: Database, pace: Pace, study_id: str, kind: names.Kind, numbers: Sequence[int], user: str, other: str
+) -> int:
+    """Erase a name from the rows of a kind in a study with these numbers. Return how many named the user."""
+    with pace.transaction(database) as connection:
+        # Servers that change the study wait for the lock: otherwise, a busy study would change during each attempt.
+        study = studies.find(connection, study_id, to_change=True)
+        if study is None:  # deleted
+            return 0
+        more = 0
+        if kind == "events":
+            before = names.payloads_with(connection, study_id, numbers, user)
+            after = {seq: {**payload, "user": other} for seq, payload in before.items()}
+            names.replace_payloads(connection, study_id, after)
+            more = sum(payload_bytes(after[seq]) - payload_bytes(payload) for seq, payload in before.items())
+            changed = len(after)
+        else:
+            changed = names.replace_in_rows(connection, study_id, kind, numbers, user, other)
+        # The new version makes servers read the study again.
+        is_unchanged = studies.commit_if_unchanged(connection, study, log_bytes=study.log_bytes + more)
+        assert is_unchanged  # it is locked
+    return changed
 
 
 def _erase_in_audit(connection: Connection, user: str, other: str, after: int) -> tuple[int, int | None]:

@@ -226,6 +226,12 @@ class Domain:
         return along.encode(along.decode(position))
 
     @cached_property
+    def resolutions(self) -> Array:
+        """How far a position can be from the nearest point of the space along each axis, (d,); infinity along discrete
+        axes."""
+        return np.array([axis.resolution if isinstance(axis, FloatAxis) else np.inf for axis in self.space.axes])
+
+    @cached_property
     def shares(self) -> Bools:
         """Which axes are shares of a mixture, (d,)."""
         names = {name for mixture in self.space.mixtures for name in mixture.names}

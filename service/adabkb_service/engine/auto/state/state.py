@@ -193,7 +193,8 @@ def is_of_model(state: State, turns: Turns, point: Array, step: int) -> bool:
     """Return whether a point, (d,), pending or with a result, is one of the quadratic model's.
 
     If too many results are off the grid, points do not show this: in a mixture, points of cells are moved to the
-    nearest mixture, and a worker may round all parameters. Results are then assumed to be in the order of the steps.
+    nearest mixture, a worker may round all parameters, and the range of a parameter may be tiny compared with its
+    values. Results are then assumed to be in the order of the steps.
 
     Args:
         state: the state with the results so far.

@@ -33,9 +33,11 @@ number of its axes plus ``MEMORY``. Before it has had that many steps, it counts
 RADII = (0.05, 4.0)
 """Smallest and largest radius of the model's ball, in standard deviations of its results along their principal
 directions."""
-HALVINGS, ROUNDING = 20, 1e-11
+HALVINGS = 20
 """Cells are halved, so their middles after fewer than this many cuts along an axis are on a grid of this many
-halvings, up to this error. Points of the model practically never are."""
+halvings. Points of the model practically never are."""
+FINE = 1e-8
+"""This holds along axes of which every position is at most this far from the nearest number."""
 MODELS_SHARE = 0.75
 """The largest share of all results that the model can have had, given ``IN_A_ROW`` and ``PERIOD``."""
 MAX_AXES = 20
@@ -86,10 +88,13 @@ NEW = Turns()
 
 
 def are_off_grid(domain: Domain, positions: Array) -> Bools:
-    """Return which positions, (k, d), are no middles of cells along the real axes."""
+    """Return which positions, (k, d), are no middles of cells along the real axes; all if these axes are not fine."""
+    fine = np.flatnonzero(domain.resolutions <= FINE)
+    if not len(fine):
+        return np.ones(len(positions), dtype=np.bool_)
     halves = 2.0**HALVINGS
-    scaled: Array = halves * np.delete(positions, domain.discrete, axis=1)
-    are_off: Bools = np.abs(scaled - np.round(scaled)) > halves * ROUNDING
+    scaled: Array = halves * positions[:, fine]
+    are_off: Bools = np.abs(scaled - np.round(scaled)) > 2.0 * halves * domain.resolutions[fine]
     return np.asarray(are_off.any(axis=1))
 
 
