@@ -412,6 +412,10 @@ class DatabaseFull(DatabaseUnavailable):
     """The disk of PostgreSQL is full."""
 
 
+class DatabaseForbidden(DatabaseUnavailable):
+    """The role of the service in PostgreSQL lacks a privilege."""
+
+
 class ProviderUnavailable(Unavailable):
     """The identity provider does not respond, or its answers are not usable."""
 

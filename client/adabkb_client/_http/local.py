@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 import weakref
+from errno import EDQUOT, ENOSPC
 from importlib.util import find_spec
 from io import FileIO
 from pathlib import Path
@@ -146,7 +147,10 @@ class LocalServer:
 
     def _start(self) -> str | None:
         """Start a server, and return its URL; None if another server started first."""
-        self.address_file.write_bytes(f"{socket.gethostname()}\n".encode())
+        try:
+            self.address_file.write_bytes(f"{socket.gethostname()}\n".encode())
+        except OSError as error:
+            raise self._unwritable(self.address_file, error) from None
         here = ["--host", "127.0.0.1", "--port", "0", "--database", f"sqlite:///{quote(str(self.database))}"]
         clients = self._beside("clients")
         with self._open(self.address_file) as output:
@@ -195,10 +199,14 @@ class LocalServer:
         try:
             return FileIO(str(file), "a+")
         except OSError as error:
-            raise ConnectionFailed(
-                f"no server can be started for {self.database}: {file} cannot be written ({error.strerror}). "
-                "Name a file in a writable folder."
-            ) from None
+            raise self._unwritable(file, error) from None
+
+    def _unwritable(self, file: Path, error: OSError) -> ConnectionFailed:
+        remedy = (
+            "Free some space on its disk." if error.errno in (EDQUOT, ENOSPC) else "Name a file in a writable folder."
+        )
+        cause = f"{file} cannot be written ({error.strerror})"
+        return ConnectionFailed(f"no server can be started for {self.database}: {cause}. {remedy}")
 
 
 def _check(database: Path) -> None:

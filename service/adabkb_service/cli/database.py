@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from adabkb_service.cli.output import WHICH_STUDIES, fail
-from adabkb_service.errors import AdaBKBError, StudyNotFound, Unavailable
+from adabkb_service.errors import AdaBKBError, DatabaseForbidden, DatabaseFull, StudyNotFound, Unavailable
 from adabkb_service.settings import Settings, load
 from adabkb_service.storage.database import Database
 
@@ -46,7 +46,7 @@ def opened(url: str | Path, *, existing: bool = False) -> Iterator[Database]:
         try:
             yield database
         except Unavailable as error:
-            fail(_explained(database, error.__cause__ or error))
+            fail(_explained(database, error))
 
 
 def _check_file(file: Path, *, existing: bool) -> None:
@@ -56,10 +56,24 @@ def _check_file(file: Path, *, existing: bool) -> None:
         fail(f"the folder of the database does not exist; create it: mkdir -p {file.parent}")
 
 
-def _explained(database: Database, error: BaseException) -> str:
-    cause = " ".join(str(getattr(error, "orig", error)).split())
+def _explained(database: Database, error: Unavailable) -> str:
+    found = error.__cause__ or error
+    cause = " ".join(str(getattr(found, "orig", found)).split())
     if database.is_sqlite:
         remedy = "check --database, the file's permissions, and that the disk is not full"
         return f"cannot use the SQLite file {database.url.database} ({cause}); {remedy}"
     place = f"{database.url.host or 'localhost'}:{database.url.port or 5432}"
-    return f"cannot use PostgreSQL at {place} ({cause}); start it there, or correct --database"
+    return f"cannot use PostgreSQL at {place} ({cause}); {_remedy(database, error, cause)}"
+
+
+def _remedy(database: Database, error: Unavailable, cause: str) -> str:
+    """Return what to do about an error of PostgreSQL. Errors of a new connection differ only in their texts."""
+    if isinstance(error, DatabaseFull):
+        return "free some space on its disk, and repeat the command"
+    if isinstance(error, DatabaseForbidden):
+        return f"let {database.url.username or 'the role'} own the database and its tables"
+    if "password" in cause:
+        return "put the password into PGPASSWORD or ~/.pgpass"
+    if f'database "{database.url.database}" does not exist' in cause:
+        return "create it with createdb, or correct --database"
+    return "start it there, or correct --database"

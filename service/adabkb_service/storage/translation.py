@@ -8,14 +8,23 @@ import sqlite3
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, InterfaceError, InternalError, OperationalError
 
-from adabkb_service.errors import AdaBKBError, Busy, Contention, DatabaseFull, DatabaseUnavailable, RowRefused
+from adabkb_service.errors import (
+    AdaBKBError,
+    Busy,
+    Contention,
+    DatabaseForbidden,
+    DatabaseFull,
+    DatabaseUnavailable,
+    RowRefused,
+)
 
 CONFLICTS = {"40001", "40P01", "25P03"}
 """SQLSTATE of a serialization failure, a deadlock, and an idle transaction that timed out."""
 LOCK_TIMEOUT = "55P03"
 CANCELED = "57014"
 READ_ONLY = "25006"
-DISK_FULL = "53100"
+KINDS = {"53100": DatabaseFull, "42501": DatabaseForbidden}
+"""SQLSTATE of a full disk and of a missing privilege -> error of the service."""
 
 
 def translated(error: DBAPIError) -> AdaBKBError | None:
@@ -30,10 +39,12 @@ def translated(error: DBAPIError) -> AdaBKBError | None:
     if state == CANCELED:
         return Busy("The database took too long; try again.")
     # SQLite has no separate class for a damaged file.
-    if isinstance(error, OperationalError | InterfaceError | InternalError) or type(error) is DatabaseError:
+    is_of_database = (
+        isinstance(error, OperationalError | InterfaceError | InternalError) or type(error) is DatabaseError
+    )
+    if is_of_database or state in KINDS:
         cause = _public(str(error.orig)) or type(error.orig).__name__
-        kind = DatabaseFull if state == DISK_FULL else DatabaseUnavailable
-        return kind(f"The database cannot be used ({cause}); try again later.")
+        return KINDS.get(state or "", DatabaseUnavailable)(f"The database cannot be used ({cause}); try again later.")
     return None
 
 

@@ -132,6 +132,12 @@ def test_a_file_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
         Client.local(tmp_path / "nowhere" / "s.db")
 
 
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    (tmp_path / "s.db.server").symlink_to("/dev/full")
+    with pytest.raises(ConnectionFailed, match=r"s\.db\.server cannot be written \(No space .* Free some space"):
+        Client.local(tmp_path / "s.db")
+
+
 def test_a_file_that_is_no_database_is_refused_and_gets_no_files_beside_it(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("not a database")
     (tmp_path / "folder").mkdir()
