@@ -514,7 +514,7 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
             (("result", "add", "all", "0.75", *x), None),
             (("result", "annotate", "all", "2", "note=turbid"), None),
             *(((group, "list", "all"), None) for group in ("trial", "result")),
-            *((("study", verb, "all"), None) for verb in ("recommendation", "events", "export")),
+            *((("study", verb, "all"), None) for verb in ("recommendation", "events", "export", "rows")),
             *((("model", verb, "all"), None) for verb in ("show", "dictionary")),
             (("trial", "why", "all", "1"), None),
             (("model", "predict", "all", *x), None),
