@@ -113,11 +113,14 @@ bench-scaling: $(PEERS)  ## cost of a suggestion as results accumulate, compared
 bench-outcomes: $(PEERS)  ## realistic studies, compared with other libraries (hours; resumes); writes benchmarks/results/outcomes-*.json
 	@$(BIN)/python -m benchmarks.outcomes.conditions
 	@$(BIN)/python -m benchmarks.outcomes.constraints
+	@$(BIN)/python -m benchmarks.outcomes.constraints --methods ax --seeds 3 --budget 50 --out $(RESULTS)/outcomes-constraints-peers.json
 	@$(BIN)/python -m benchmarks.outcomes.metrics
+	@$(BIN)/python -m benchmarks.outcomes.metrics --methods ax --seeds 3 --budget 25 --out $(RESULTS)/outcomes-metrics-peers.json
 	@$(BIN)/python -m benchmarks.outcomes.priors
 	@$(BIN)/python -m benchmarks.outcomes.transfer
 	@$(BIN)/python -m benchmarks.outcomes.costs
 	@$(BIN)/python -m benchmarks.outcomes.objectives
+	@$(BIN)/python -m benchmarks.outcomes.objectives --methods ax --seeds 3 --budget 50 --out $(RESULTS)/outcomes-objectives-peers.json
 	@$(BIN)/python -m benchmarks.outcomes.periodic
 	@$(BIN)/python -m benchmarks.outcomes.mixtures
 	@$(BIN)/python -m benchmarks.outcomes.mixtures --methods 'ax;baybe' --seeds 3 --budget 30 --problems 'blend of 7;blend of 15;target of 7;target of 15;octane of 7;octane of 15'
@@ -125,6 +128,7 @@ bench-outcomes: $(PEERS)  ## realistic studies, compared with other libraries (h
 	@$(BIN)/python -m benchmarks.outcomes.exclusions
 	@$(BIN)/python -m benchmarks.outcomes.contexts
 	@$(BIN)/python -m benchmarks.outcomes.plates
+	@$(BIN)/python -m benchmarks.outcomes.plates --methods 'learned;baybe' --seeds 5 --problems 'shared, offsets of 10;apart, offsets of 10' --out $(RESULTS)/outcomes-plates-peers.json
 	@$(BIN)/python -m benchmarks.outcomes.drift
 	@$(BIN)/python -m benchmarks.outcomes.partial
 	@$(BIN)/python -m benchmarks.outcomes.failures

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
@@ -33,7 +33,7 @@ from benchmarks.quality.methods.base import Method, Parameters
 from benchmarks.quality.methods.policy import Policy
 
 SEEDS, BUDGETS = 10, (50, 100)
-PEERS = ("ax",)
+PEERS, PEER_BUDGETS = ("ax",), (50,)
 """Optional methods, for ``--methods``: they take seconds for each suggestion, and have fewer seeds and evaluations."""
 OUT, PEERS_OUT = RESULTS / "outcomes-constraints.json", RESULTS / "outcomes-constraints-peers.json"
 DRAWN = 4096
@@ -259,17 +259,9 @@ class Job:
 
 def tables(path: Path) -> Iterator[runs.Table]:
     """The median regret per problem, and the mean rank over problems and seeds, at each budget; ties share a rank."""
-    yield from _tables(runs.comparable(path, PROBLEMS, METHODS))
-
-
-def peer_tables(path: Path) -> Iterator[runs.Table]:
-    """The same with the peers, whose runs are in another file."""
-    yield from _tables(runs.beside(OUT, path, PROBLEMS, METHODS))
-
-
-def _tables(found: runs.Found) -> Iterator[runs.Table]:
+    found = runs.comparable(path, PROBLEMS, METHODS)
     for budget in BUDGETS if found.seeds else ():
-        if any(len(run["regrets"]) < budget for p in found.problems for m in found.methods for run in found.of(p, m)):
+        if any(len(run["regrets"]) < budget for run in found.runs.values()):
             continue
         regrets = np.array(
             [[[_regret(run, budget) for run in found.of(p, m)] for m in found.methods] for p in found.problems]
@@ -285,6 +277,17 @@ def _tables(found: runs.Found) -> Iterator[runs.Table]:
 def _regret(run: Mapping[str, Any], budget: int) -> float:
     regret = run["regrets"][budget - 1]
     return math.inf if regret is None else max(float(regret), SMALLEST)
+
+
+def peer_tables(path: Path) -> Iterator[runs.Table]:
+    """The medians per problem, with the peers, whose runs are in another file."""
+    for count in PEER_BUDGETS:
+
+        def scores(found: Sequence[Sequence[Mapping[str, Any]]], count: int = count) -> list[str]:
+            return [f"{np.median([_regret(run, count) for run in each]):.2g}" for each in found]
+
+        title = f"Regret of the best feasible evaluation after {count}, with peers"
+        yield runs.beside(OUT, path, PROBLEMS, list(METHODS), count, title, scores)
 
 
 def benchmark() -> runs.Benchmark:

@@ -30,7 +30,7 @@ from benchmarks.quality.problems import generator
 BUDGETS = (25, 50, 100)
 SEEDS = 10
 OUT, PEERS_OUT = RESULTS / "outcomes-metrics.json", RESULTS / "outcomes-metrics-peers.json"
-PEERS = ("ax",)
+PEERS, PEER_BUDGETS = ("ax",), (25,)
 """Optional methods, for ``--methods``: they take seconds for each suggestion, and have fewer seeds and evaluations."""
 RHO_BEGIN = 0.2
 """Initial radius of COBYLA, in the unit cube."""
@@ -203,17 +203,9 @@ class Job:
 
 def tables(path: Path) -> Iterator[runs.Table]:
     """The median best feasible value per problem, and the mean rank over problems and seeds, at each budget."""
-    yield from _tables(runs.comparable(path, PROBLEMS, METHODS))
-
-
-def peer_tables(path: Path) -> Iterator[runs.Table]:
-    """The same with the peers, whose runs are in another file."""
-    yield from _tables(runs.beside(OUT, path, PROBLEMS, METHODS))
-
-
-def _tables(found: runs.Found) -> Iterator[runs.Table]:
+    found = runs.comparable(path, PROBLEMS, METHODS)
     for budget in BUDGETS if found.seeds else ():
-        if any(len(run["best"]) < budget for p in found.problems for m in found.methods for run in found.of(p, m)):
+        if any(len(run["best"]) < budget for run in found.runs.values()):
             continue
         scores = np.array([[[_best(r, budget) for r in found.of(p, m)] for m in found.methods] for p in found.problems])
         medians = np.median(scores, axis=2)
@@ -231,6 +223,17 @@ def _tables(found: runs.Found) -> Iterator[runs.Table]:
 def _best(run: Mapping[str, Any], budget: int) -> float:
     value = run["best"][budget - 1]
     return math.inf if value is None else float(value)
+
+
+def peer_tables(path: Path) -> Iterator[runs.Table]:
+    """The medians per problem, with the peers, whose runs are in another file."""
+    for count in PEER_BUDGETS:
+
+        def scores(found: Sequence[Sequence[Mapping[str, Any]]], count: int = count) -> list[str]:
+            return [f"{np.median([_best(run, count) for run in each]):.6g}" for each in found]
+
+        title = f"Best feasible value after {count} evaluations, with peers"
+        yield runs.beside(OUT, path, PROBLEMS, list(METHODS), count, title, scores)
 
 
 def benchmark() -> runs.Benchmark:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from benchmarks.output import RESULTS
 BUDGETS = (50, 100, 200)
 SEEDS = 10
 OUT, PEERS_OUT = RESULTS / "outcomes-objectives.json", RESULTS / "outcomes-objectives-peers.json"
-PEERS = ("ax",)
+PEERS, PEER_BUDGETS = ("ax",), (50,)
 """Optional methods, for ``--methods``: they take seconds for each suggestion, and have fewer seeds and evaluations."""
 
 
@@ -137,15 +137,6 @@ def tables(path: Path) -> Iterator[runs.Table]:
                 yield _table(found, budget)
 
 
-def peer_tables(path: Path) -> Iterator[runs.Table]:
-    """The same with the peers, whose runs are in another file."""
-    found = runs.beside(OUT, path, PROBLEMS, METHODS)
-    lengths = [len(run["volumes"]) for p in found.problems for m in found.methods for run in found.of(p, m)]
-    for budget in BUDGETS:
-        if lengths and min(lengths) >= budget:
-            yield _table(found, budget)
-
-
 def _seeds(every: Mapping[runs.Key, Mapping[str, Any]], method: str, budget: int) -> int:
     """The number of a method's seeds if all of its runs have at least ``budget`` evaluations, else 0."""
     found = {key: run for key, run in every.items() if key[1] == method}
@@ -161,6 +152,18 @@ def _table(found: runs.Found, budget: int) -> runs.Table:
     rows = [[name, *(f"{part:.3f}" for part in row)] for name, row in zip(found.problems, parts, strict=True)]
     title = f"Score after {budget} evaluations, {len(found.seeds)} seeds"
     return runs.Table(title, ["problem", *found.methods], rows)
+
+
+def peer_tables(path: Path) -> Iterator[runs.Table]:
+    """The same per problem, with the peers, whose runs are in another file."""
+    for count in PEER_BUDGETS:
+
+        def scores(found: Sequence[Sequence[Mapping[str, Any]]], count: int = count) -> list[str]:
+            own, *others = (float(np.median([run["volumes"][count - 1] for run in each])) for each in found)
+            return [f"{volume / max(others):.3f}" for volume in (own, *others)]
+
+        title = f"Score after {count} evaluations, with peers"
+        yield runs.beside(OUT, path, PROBLEMS, list(METHODS), count, title, scores)
 
 
 def benchmark() -> runs.Benchmark:

@@ -14,6 +14,8 @@ from typing import Any
 from benchmarks.output import print_table, provenance
 from benchmarks.pool import Runnable, keep_all, rewriting
 
+COURSES = ("best", "regrets", "volumes")
+"""Fields of runs with a number for each evaluation."""
 Key = tuple[str, str, int]
 """Problem, method and seed."""
 
@@ -131,11 +133,6 @@ def comparable(path: Path, problems: Iterable[str], methods: Iterable[str], prob
     return compared(load(path, problem_word), problems, methods)
 
 
-def beside(own: Path, peers: Path, problems: Iterable[str], methods: Iterable[str]) -> Found:
-    """The comparable runs of two files together, of which the second one has the runs of peers: see ``compared``."""
-    return compared(load(own, "problem") | load(peers, "problem"), problems, methods)
-
-
 def compared(found: Mapping[Key, Mapping[str, Any]], problems: Iterable[str], methods: Iterable[str]) -> Found:
     """The comparable ones of some runs. Of ``methods``, those that have runs are compared, on the problems and with the
     seeds for which each of them has a run."""
@@ -175,6 +172,38 @@ def scored(
             rows.append([problem, *(f"{median(scores):.2g}" for scores in each), against])
         title = f"{what.capitalize()} after {count} evaluations, {len(found.seeds)} seeds"
         yield Table(title, ["problem", *found.methods, against_name(*found.methods[:2])], rows)
+
+
+def beside(
+    own: Path,
+    peers: Path,
+    problems: Iterable[str],
+    methods: Sequence[str],
+    count: int,
+    title: str,
+    scores: Callable[[Sequence[Sequence[Mapping[str, Any]]]], Iterable[str]],
+) -> Table:
+    """A table of methods and of peers, whose runs are in another file. Peers are slow, so problems may have different
+    numbers of seeds; a problem without runs of all methods is left out.
+
+    Args:
+        own: the file of runs.
+        peers: the file of runs of peers.
+        problems: the problems, in order.
+        methods: the methods and the peers, in order.
+        count: the number of evaluations. Methods with shorter runs are left out.
+        title: the title of the table.
+        scores: returns the cells of a problem, given the runs of each method.
+    """
+    every = load(own, "problem") | load(peers, "problem")
+    long = {key: run for key, run in every.items() if any(len(run.get(field, ())) >= count for field in COURSES)}
+    used = [name for name in methods if any(method == name for _, method, _ in long)]
+    rows = []
+    for problem in problems:
+        found = compared(long, [problem], used)
+        if found.seeds:
+            rows.append([problem, str(len(found.seeds)), *scores([found.of(problem, name) for name in used])])
+    return Table(title, ["problem", "seeds", *used], rows)
 
 
 def against_name(method: str, other: str) -> str:
