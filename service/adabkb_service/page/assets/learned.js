@@ -37,14 +37,14 @@ const COLOURS = {
 /** @param {import("./data.js").StudyData} data */
 export function importanceChart(data) {
   return new Chart("importance", async () => {
-    const found = await data.importance();
-    if (found.reason)
+    const importance = await data.importance();
+    if (importance.reason)
       return {
-        empty: found.reason === "constant" ? CONSTANT : (await data.tooFew()) || "No results yet.",
+        empty: importance.reason === "constant" ? CONSTANT : (await data.tooFew()) || "No results yet.",
       };
     const ink = colours();
     const titles = new Map((await data.scales()).map((scale) => [scale.name, scale.parameter.label ?? scale.name]));
-    const sorted = found.parameters.filter((each) => titles.has(each.name)).sort((a, b) => a.total - b.total);
+    const sorted = importance.parameters.filter((each) => titles.has(each.name)).sort((a, b) => a.total - b.total);
     const best = sorted.at(-1);
     if (!best) return { empty: CONSTANT };
     const drawn = sorted.slice(-MAX_BARS);
@@ -93,8 +93,8 @@ export function importanceChart(data) {
       option,
       header: ["parameter", ...columns],
       rows: sorted.map((each) => [each.name, ...columns.map((name) => each[name])]).reverse(),
-      said: [
-        `${titles.get(best.name)} matters most: ${most}% of the variation, from ${found.results} results.`,
+      caption: [
+        `${titles.get(best.name)} matters most: ${most}% of the variation, from ${importance.results} results.`,
         ...(sum > 1 ? ["With all others, the shares add up to more than 100%, as parameters act together."] : []),
       ].join(" "),
       height: heightFor("importance", 84 + 38 * drawn.length),
@@ -197,7 +197,7 @@ export function slicesChart(data) {
       });
       option.xAxis.push({
         ...rooms[i],
-        name: named(scale, slices[i].at),
+        name: axisName(scale, slices[i].at),
         gridIndex: i,
         ...(isMoved[i] ? { nameTextStyle: { color: ink.muted } } : {}),
       });
@@ -250,7 +250,7 @@ export function slicesChart(data) {
       header: ["parameter", "value", ...PREDICTED],
       rows,
       height: 30 + heights.reduce((sum, each) => sum + each, 0),
-      said: [
+      caption: [
         `${ofMeans}: the model's expectation.`,
         ...(point.length ? [`Dashed: the point that the slices pass through, ${names}.`] : []),
         ...(isMoved.includes(true) ? ["Grey: a parameter that is not used at that point."] : []),
@@ -327,7 +327,7 @@ function extent(slices, results) {
  * @param {import("./scale.js").Scale} scale
  * @param {Point} at
  */
-function named(scale, at) {
+function axisName(scale, at) {
   const needed = Object.keys(scale.parameter.when ?? {}).map((name) => `${name} ${shown(at[name])}`);
   return needed.length ? `${scale.axisName}, for ${needed.join(", ")}` : scale.axisName;
 }
@@ -534,7 +534,7 @@ export function contourChart(data, name) {
         height: heightOf(name, option, y),
         header: [x.name, y.name, "mean", "std", "lcb", "ucb", "feasible_probability", "finish_probability"],
         rows,
-        said: [
+        caption: [
           rest.length
             ? `At ${[...rest.slice(0, MAX_NAMED), ...(rest.length > MAX_NAMED ? ["…"] : [])].join(", ")}.`
             : `From ${slice.results} results.`,
@@ -561,15 +561,15 @@ export function contourChart(data, name) {
  * @param {HTMLSelectElement} up
  */
 export async function chosen(data, scales, across, up) {
-  const named = [across, up].map((select) => scales.find(({ name }) => name === select.value));
-  const ranked = named.includes(undefined) ? await byImportance(data, scales) : scales;
+  const selected = [across, up].map((select) => scales.find(({ name }) => name === select.value));
+  const ranked = selected.includes(undefined) ? await byImportance(data, scales) : scales;
   const ofRank = (/** @type {HTMLSelectElement} */ { dataset }) =>
     ranked[Math.min(Number(dataset.parameters), ranked.length - 1)];
-  const x = named[0] ?? ofRank(across);
-  const y = named[1] ?? ofRank(up);
+  const x = selected[0] ?? ofRank(across);
+  const y = selected[1] ?? ofRank(up);
   if (x !== y) return [x, y];
   const other = ranked.find((each) => each !== x) ?? x;
-  if (named[1]) up.value = other.name;
+  if (selected[1]) up.value = other.name;
   return [x, other];
 }
 
@@ -653,15 +653,15 @@ export function hatched(ink) {
 }
 
 /** The results that count, over two parameters: full near the plane that is drawn, otherwise small and faint.
- * @param {Result[]} found
+ * @param {Result[]} results
  * @param {Across} x
  * @param {Across} y
  * @param {Colours} ink
  * @param {(result: Result) => boolean} isNear
  * @returns {ChartOption}
  */
-export function points(found, x, y, ink, isNear) {
-  const placed = found
+export function points(results, x, y, ink, isNear) {
+  const placed = results
     .filter((each) => !each.excluded)
     .map((result) => ({
       value: [x.position(result.parameters[x.name]), y.position(result.parameters[y.name])],
