@@ -250,6 +250,8 @@ export function ramp(
   };
 }
 
+/** The class of a page that is light even if the browser is dark, with charts in the width of paper. */
+export const PAPER = "paper";
 const BUSY = 503; // HTTP status
 const MIN_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;

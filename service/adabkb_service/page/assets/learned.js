@@ -1,6 +1,6 @@
 // What the model has learned: importances, slices with bands, and predictions over two parameters.
 
-import { Chart, colours, common, heightFor, numbers, ramp } from "./charts.js";
+import { Chart, colours, common, heightFor, numbers, PAPER, ramp } from "./charts.js";
 import { byId } from "./elements.js";
 import { conditions, LINE } from "./scale.js";
 import { expected, figure, numbered, ofInterval, plusMinus, sampleOf, shown, within } from "./words.js";
@@ -175,10 +175,10 @@ export function slicesChart(data) {
     const most = Math.max(...drawn.map((scale) => scale.choices.length));
     const columns = Math.min(
       drawn.length,
-      width > (isInReport("slices") ? 600 : 900) ? 3 : width > 560 ? 2 : 1,
+      width > (isOnPaper() ? 600 : 900) ? 3 : width > 560 ? 2 : 1,
       Math.max(1, Math.floor(width / (most * MIN_SLICE + BESIDE_SLICE))),
     );
-    const rowHeight = isInReport("slices") ? PRINTED_ROW : ROW;
+    const rowHeight = isOnPaper() ? PRINTED_ROW : ROW;
     const rooms = drawn.map((scale) => across(scale, ink, width / columns - BESIDE_SLICE));
     const heights = Array.from({ length: Math.ceil(drawn.length / columns) }, (_, row) =>
       Math.max(...rooms.slice(row * columns, (row + 1) * columns).map(({ nameGap }) => rowHeight + nameGap - NAME_GAP)),
@@ -583,10 +583,8 @@ async function byImportance(data, scales) {
   return [...scales].sort((a, b) => (totals.get(b.name) ?? 0) - (totals.get(a.name) ?? 0));
 }
 
-/** Whether a chart is in a report, where it has the size that it has on paper.
- * @param {string} chart
- */
-const isInReport = (chart) => byId(chart, HTMLElement).closest(".report") !== null;
+/** Whether charts have the size that they have on paper: in a report, and while a page is printed. */
+const isOnPaper = () => document.documentElement.classList.contains(PAPER);
 
 /** The height of a plane, in pixels: each name on its axis upwards has its lines. Undefined if that of other charts is
  * enough.
@@ -596,7 +594,7 @@ const isInReport = (chart) => byId(chart, HTMLElement).closest(".report") !== nu
  */
 export function heightOf(chart, { xAxis }, y) {
   const lines = y.isNumeric ? 0 : Math.max(...y.choices.map((_, at) => y.tick(at).split("\n").length));
-  const least = isInReport(chart) ? MIN_PRINTED_PLANE : MIN_PLANE;
+  const least = isOnPaper() ? MIN_PRINTED_PLANE : MIN_PLANE;
   const names = Math.max(y.choices.length * (lines * LINE + 6), xAxis.axisLabel.rotate ? least : 0);
   return heightFor(chart, ABOVE_PLANE + BELOW_PLANE + xAxis.nameGap + names);
 }
