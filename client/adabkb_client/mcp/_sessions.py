@@ -35,8 +35,8 @@ def default_worker() -> str:
     """Return a name that stays the same when the program restarts: "agent:", user and host."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # the user has no name
-        user = str(os.getuid())
+    except (ImportError, KeyError, OSError):  # the user has no name; ImportError: on Windows
+        user = str(os.getuid()) if hasattr(os, "getuid") else "unknown"
     return f"agent:{user}@{socket.gethostname()}"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,11 +30,10 @@ from adabkb_integrations.model import Array, Model, one_thread
 from adabkb_service.engine import answers, slices
 from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.reports.front import front as front_of
-from adabkb_service.engine.auto.state.state import State
+from adabkb_service.engine.auto.reports.importance import importance as importance_of
 from adabkb_service.engine.cells import NEW_TREE
-from adabkb_service.engine.grids import along, grid
-from adabkb_service.engine.sensitivity import MIN_RESULTS, Sensitivity, sensitivity
-from adabkb_service.engine.simplex import given_way
+from adabkb_service.engine.grids import section
+from adabkb_service.engine.sensitivity import Sensitivity
 from adabkb_service.engine.space import Fixed
 
 POINTS = {1: 50, 2: 25}
@@ -55,16 +53,10 @@ class Posterior:
     def importance(self, metric: str | None) -> Importance:
         """Return the Sobol' indices of the parameters: see ``Found.importance``."""
         state, results = self._of(metric)
-        space = self.domain.space
-        fewest = state.problem.domain.fewest_results if isinstance(state, State) else MIN_RESULTS
-        if results < max(MIN_RESULTS, fewest):
-            return Importance(results, None, (), "too_few_results")
-        mean = partial(self.model.policy.mean, state)
-        whole = slices.Slice(space, {})
         with one_thread():
-            found = sensitivity(lambda positions: mean(whole.put(positions)), space)
-        if found is None:
-            return Importance(results, None, (), "constant")
+            found = importance_of(self.model.policy, state, self.domain.space, results)
+        if not isinstance(found, Sensitivity):
+            return Importance(results, None, (), found)
         return Importance(results, found.std, tuple(self._by_parameter(found)), None)
 
     def slice(self, names: Sequence[str], points: int | None) -> Slice:
@@ -74,15 +66,14 @@ class Posterior:
         axes, count = [[axis.name for axis in space.axes].index(name) for name in names], points or POINTS[len(names)]
         with one_thread():
             recommended = policy.recommend(self.model.state)
-            base = space.snap(np.full((1, space.dimension), 0.5))[0] if recommended is None else recommended.point
-            base = space.made_active(base, names)
-            lines = [along(space.axes[axis], count) for axis in axes]
-            moved = given_way(space, grid(base, axes, lines), axes)
-            predictions = self.predict(space.with_inactive_at_rest(moved))
-        at = self.domain.decode(base)
+            found = section(space, None if recommended is None else recommended.point, axes, count)
+            predictions = self.predict(found.points)
+        at = self.domain.decode(found.at)
         return Slice(
             results=policy.report(self.model.state).observations,
-            axes=tuple(SliceAxis(name, self._values(name, line)) for name, line in zip(names, lines, strict=True)),
+            axes=tuple(
+                SliceAxis(name, self._values(name, line)) for name, line in zip(names, found.lines, strict=True)
+            ),
             at={name: value for name, value in at.items() if name not in names},
             predictions=tuple(predictions),
         )

@@ -183,7 +183,7 @@ def administrator() -> Caller:
     """Return an administrator, since anyone with access to the database may do everything."""
     try:
         user = getpass.getuser()
-    except (OSError, KeyError):  # a container's user may have no name
+    except (ImportError, OSError, KeyError):  # a container's user may have no name; ImportError: on Windows
         user = "unknown"
     return Caller(user=user, scope="admin", address="command line")
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice, takewhile
 from typing import Any, Literal
 
@@ -16,15 +15,16 @@ from numpy.typing import NDArray
 from adabkb_service.engine.answers import CellBox, LeftOut, Recommendation
 from adabkb_service.engine.auto.reports.baseline import keep_near
 from adabkb_service.engine.auto.reports.front import front as front_of
+from adabkb_service.engine.auto.reports.importance import fewest_results
+from adabkb_service.engine.auto.reports.importance import importance as importance_of
 from adabkb_service.engine.auto.reports.left_out import left_out, noise_at
 from adabkb_service.engine.auto.reports.report import finish_probability
 from adabkb_service.engine.auto.state.state import State
 from adabkb_service.engine.axes import ChoiceAxis, canonical
 from adabkb_service.engine.catalogue import CatalogueAxis
-from adabkb_service.engine.grids import along, grid
+from adabkb_service.engine.grids import section
 from adabkb_service.engine.policy import GeneralPolicy
-from adabkb_service.engine.sensitivity import MIN_RESULTS, Sensitivity, sensitivity
-from adabkb_service.engine.simplex import given_way
+from adabkb_service.engine.sensitivity import Sensitivity
 from adabkb_service.engine.slices import Slice
 from adabkb_service.engine.space import Space
 from adabkb_service.engine.wording import decimals
@@ -263,10 +263,7 @@ def importance(model: Model, metric: str | None) -> tuple[int, Sensitivity | Lit
     """The number of results; and the sensitivity of the posterior mean of a metric (of the objective if None) to each
     parameter, or the reason why it is unknown."""
     results = len(model.dataset.keys_with_value(metric))
-    if results < max(MIN_RESULTS, _fewest_results(model) or 0):
-        return results, "too_few_results"
-    whole, mean = Slice(model.dataset.space, {}), partial(model.policy.mean, model.of(metric)[0])
-    return results, sensitivity(lambda positions: mean(whole.put(positions)), model.dataset.space) or "constant"
+    return results, importance_of(model.policy, model.of(metric)[0], model.dataset.space, results)
 
 
 def validation(model: Model, metric: str | None) -> Validated:
@@ -290,11 +287,6 @@ def validation(model: Model, metric: str | None) -> Validated:
 def _left_out(state: Any) -> LeftOut | None:
     """The leave-one-out predictions of the results of a model, given its state; None if it cannot be validated."""
     return left_out(state) if isinstance(state, State) else None
-
-
-def _fewest_results(model: Model) -> int | None:
-    """As ``Assessed.fewest``."""
-    return model.state.problem.domain.fewest_results if isinstance(model.state, State) else None
 
 
 def _noises(model: Model, found: LeftOut, metric: str | None) -> NDArray[np.float64]:
@@ -322,7 +314,7 @@ def assessment(model: Model, best: Point | None) -> Assessed:
     judged = _left_out(model.state)
     return Assessed(
         results=policy.report(model.state).observations,
-        fewest=_fewest_results(model),
+        fewest=fewest_results(model.state),
         recommended=None if preferred is None else model.dataset.parameters_at(preferred.point),
         mean=None if preferred is None else model.sign * preferred.mean,
         std=None if preferred is None else preferred.std,
@@ -430,15 +422,10 @@ def slice_through(model: Model, axes: list[int], points: int, at: dict[int, floa
     other axes. If one of the axes is inactive at this point, the point is changed so that all of them are active. If an
     axis is a share of a mixture, the other shares adapt."""
     space, recommended = model.dataset.space, model.policy.recommend(model.state)
-    base = space.snap(np.full((1, space.dimension), 0.5))[0] if recommended is None else recommended.point.copy()
-    base[list(at)] = list(at.values())
-    base = space.made_active(base, [space.axes[axis].name for axis in axes])
-    positions = [along(space.axes[axis], points) for axis in axes]
-    values = [[space.axes[axis].decode(u) for u in line] for axis, line in zip(axes, positions, strict=True)]
+    found = section(space, None if recommended is None else recommended.point, axes, points, at)
+    values = [[space.axes[axis].decode(u) for u in line] for axis, line in zip(axes, found.lines, strict=True)]
     results = model.policy.report(model.state).observations
-    moved = given_way(space, grid(base, axes, positions), axes)
-    predictions = predicted(model, space.with_inactive_at_rest(moved))
-    return SliceThrough(results, values, model.dataset.parameters_at(base), predictions)
+    return SliceThrough(results, values, model.dataset.parameters_at(found.at), predicted(model, found.points))
 
 
 def partition(
