@@ -128,7 +128,7 @@ bench-outcomes: $(PEERS)  ## realistic studies, compared with other libraries (h
 	@$(BIN)/python -m benchmarks.outcomes.exclusions
 	@$(BIN)/python -m benchmarks.outcomes.contexts
 	@$(BIN)/python -m benchmarks.outcomes.plates
-	@$(BIN)/python -m benchmarks.outcomes.plates --methods 'learned;ignored;baybe' --seeds 5 --problems 'shared, offsets of 10;apart, offsets of 10' --out $(RESULTS)/outcomes-plates-peers.json
+	@$(BIN)/python -m benchmarks.outcomes.plates --methods 'learned;baybe' --seeds 5 --problems 'shared, offsets of 10;apart, offsets of 10' --out $(RESULTS)/outcomes-plates-peers.json
 	@$(BIN)/python -m benchmarks.outcomes.drift
 	@$(BIN)/python -m benchmarks.outcomes.partial
 	@$(BIN)/python -m benchmarks.outcomes.failures

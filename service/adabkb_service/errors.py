@@ -11,6 +11,7 @@ AdaBKBError
 ├── TooManyAtOnce             the user has reached a limit on concurrent requests or streams
 ├── NotFound
 │   ├── StudyNotFound
+│   │   └── StudyDeleted
 │   ├── TokenNotFound
 │   ├── PersonNotFound
 │   ├── DeletionNotFound
@@ -229,8 +230,16 @@ class NotFound(AdaBKBError):
 class StudyNotFound(NotFound):
     """The study does not exist."""
 
-    def __init__(self, study: str) -> None:
-        super().__init__(f"There is no study {shown(study)}.")
+    def __init__(self, study: str, sentence: str = "") -> None:
+        super().__init__(sentence or f"There is no study {shown(study)}.")
+
+
+class StudyDeleted(StudyNotFound):
+    """The study whose events a client has read was deleted."""
+
+    def __init__(self, study: str, *, has_successor: bool) -> None:
+        successor = "; another study has its id now" if has_successor else ""
+        super().__init__(study, f"Study {shown(study)} was deleted{successor}.")
 
 
 class TokenNotFound(NotFound):

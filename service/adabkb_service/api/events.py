@@ -59,7 +59,8 @@ def list_events(
     last_event_id: LastEventId = None,
 ) -> Response:
     """The events of the log in order; with ``Accept: text/event-stream``, as a stream that continues with new events,
-    whatever the limit. If the log has no event Last-Event-ID, the stream begins with the first event."""
+    whatever the limit. If the log has no event Last-Event-ID, the stream begins with the first event; if the study of
+    this event was deleted, the response is 404 ``study_deleted``."""
     if kind and prefers_stream(request.headers.get("accept", "")):
         remedy = "selects events of a list, but a stream has all events; select them by their event name"
         raise Invalid([FieldError("?kind", remedy, "invalid_kind")])

@@ -88,6 +88,13 @@ TABLE: dict[type[errors.AdaBKBError], ProblemType] = {
         "No such study",
         remedy="GET /v1/studies lists the existing ones, and POST /v1/studies creates one.",
     ),
+    errors.StudyDeleted: ProblemType(
+        404,
+        "study_deleted",
+        "The study was deleted",
+        remedy="POST .../restore restores a study from the trash, and GET /v1/trash lists what is in it. To read the "
+        "events of a new study with this id, leave out Last-Event-ID.",
+    ),
     errors.WebhookNotFound: ProblemType(
         404, "webhook_not_found", "No such webhook", remedy="GET .../webhooks lists the existing ones by id."
     ),

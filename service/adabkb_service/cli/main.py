@@ -98,6 +98,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "share": "sharing.share",
             "unshare": "sharing.unshare",
             "give": "sharing.give",
+            "give-all": "sharing.give_all",
             "link": "sharing.link",
             "links": "sharing.list_links",
             "unlink": "sharing.unlink",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
-from typing import Annotated, Any
+from contextlib import contextmanager, suppress
+from typing import Annotated, Any, NoReturn
 
 import typer
 
-from adabkb_client import Answer, ConnectionFailed
+from adabkb_client import Answer, ConnectionFailed, NotFound
 from adabkb_client._calls import Steps
 from adabkb_client._study_calls import StudyCalls
 from adabkb_client._values import difference, figure
@@ -30,6 +30,9 @@ from adabkb_service.cli.values import (
 )
 
 DATA = "data:"
+ID = "id: "
+DELETED = ("study_deleted", "study_not_found")
+"""Codes of errors after the deletion of a study."""
 REASONS = {
     "context_needed": "The best point depends on the context; give it: --context NAME=VALUE, or --context latest.",
     "too_few_results": "There are too few results to rely on the model's point; adabkb study assessment STUDY says "
@@ -256,7 +259,8 @@ def watch(
 ) -> None:
     """Show the events of a study as they happen.
 
-    The command ends when the study is complete or deleted, or when you press Ctrl-C. It first prints the current state
+    The command ends when the study is complete, when you press Ctrl-C, and with an error when the study is deleted. It
+    first prints the current state
     and, with --all, all past events. It waits while the server restarts. With --json, it prints only events, each as a
     JSON line.
     """
@@ -264,23 +268,55 @@ def watch(
     if not as_json:
         typer.echo(summary(found))
     seq = 0 if all_events else found["revision"]
-    with suppress(KeyboardInterrupt):
+    last = str(seq)
+    with suppress(KeyboardInterrupt), _until_deleted(study):
         while found["state"] != "complete" or seq < found["revision"]:
-            for event in _events_after(server, study, seq):
+            for event_id, event in _events_after(server, study, last):
+                last = event_id
+                if event is None:
+                    continue
                 seq = event["seq"]
                 typer.echo(json.dumps(event, ensure_ascii=False) if as_json else _event(event))
                 if event["kind"] == COMPLETED:
                     break
-            found = server.document(StudyCalls(study).info())
+            before, found = found, server.document(StudyCalls(study).info())
+            if found["created_at"] != before["created_at"]:
+                _fail_after_deletion(study)
 
 
-def _events_after(server: Server, study: str, after: int) -> Iterator[dict[str, Any]]:
-    """Yield the events after a number as they arrive, until the server ends the stream or the connection is lost."""
-    headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+def _events_after(server: Server, study: str, last: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """Yield the id of each event after another one, and the event, as they arrive, until the server ends the stream or
+    the connection is lost. The stream may begin with an id without an event.
+
+    Raises:
+        AdaBKBError: the server has refused the request, such as after a deletion of the study.
+    """
+    headers = {"Accept": "text/event-stream", "Last-Event-ID": last}
     with suppress(ConnectionFailed):
         for line in server.lines(StudyCalls(study).events().path, headers):
-            if line.startswith(DATA):
-                yield json.loads(line.removeprefix(DATA))
+            if line.startswith(ID):
+                last = line.removeprefix(ID)
+                yield last, None
+            elif line.startswith(DATA):
+                yield last, json.loads(line.removeprefix(DATA))
+
+
+@contextmanager
+def _until_deleted(study: str) -> Iterator[None]:
+    """Fail with a message about the deletion of a study if the server says that the study does not exist."""
+    try:
+        yield
+    except NotFound as error:
+        if error.code not in DELETED:
+            raise
+        _fail_after_deletion(study)
+
+
+def _fail_after_deletion(study: str) -> NoReturn:
+    fail(
+        f"Study {study!r} was deleted. Restore it, if it is in adabkb trash list: adabkb trash restore {study}. If "
+        f"there is a new study with this id, watch it: adabkb study watch {study}"
+    )
 
 
 def _list(found: list[dict[str, Any]], none: str, *, as_json: bool) -> None:

@@ -12,8 +12,9 @@ from adabkb_client import _client_calls as client_calls
 from adabkb_client._calls import Steps
 from adabkb_client._study_calls import StudyCalls
 from adabkb_service.cli.identifiers import LINK
-from adabkb_service.cli.output import AsJson, show, table
+from adabkb_service.cli.output import AsJson, fail, show, table
 from adabkb_service.cli.server_calls import Server, StudyId
+from adabkb_service.cli.trash import Yes, confirm
 
 EVERYBODY = "*"
 User = Annotated[str, typer.Argument(help='a user, or "*" for everybody', show_default=False)]
@@ -63,6 +64,41 @@ def give(
     links are revoked.
     """
     _change(server, study, StudyCalls(study).give(owner), as_json=as_json)
+
+
+def give_all(
+    server: Server,
+    former: Annotated[str, typer.Argument(help="the present owner", show_default=False)],
+    owner: Annotated[str, typer.Argument(help="the new owner", show_default=False)],
+    prefix: Annotated[
+        str, typer.Option(help="only studies whose ids begin so (default: all)", show_default=False)
+    ] = "",
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Give all studies of a user to another owner.
+
+    Each study changes as with adabkb access give. Studies in the trash keep their owner. If the command is interrupted,
+    repeat it.
+
+    \b
+    adabkb access give-all ann bob
+    adabkb access give-all ann bob --prefix vision-
+    """
+    owned = [each["id"] for each in server.items(client_calls.studies(owner=former))]
+    studies = [study for study in owned if study.startswith(prefix)]
+    if not studies:
+        fail(f"{former} owns no study{f' whose id begins with {prefix}' if prefix else ''} that you can see")
+    if former == owner:
+        fail(f"{owner} already owns these studies; name another user")
+    confirm(f"Give {', '.join(studies)} to {owner}?", yes=yes)
+    given: list[dict[str, Any]] = []
+    for study in studies:
+        given.append({"study": study, **server.document(StudyCalls(study).give(owner))})
+        if not as_json:
+            typer.echo(_description(study, given[-1]))
+    if as_json:
+        show(given, "", as_json=True)
 
 
 def link(

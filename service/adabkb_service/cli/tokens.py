@@ -21,11 +21,14 @@ from adabkb_service.contract.wording import sentence
 from adabkb_service.operations.access import audit, tokens
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import migration
+from adabkb_service.storage.audit import EVERYTHING, Filter
 from adabkb_service.storage.tokens import Scope
 
 PAGE = 1000
 DAYS = 36_500
 """The maximum validity of a token in days."""
+DATES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]
+"""Formats of a time."""
 NAMES = f"names are {', '.join(QuotasBody.model_fields)}"
 
 
@@ -131,16 +134,40 @@ def change_quotas(
 
 def show_audit(
     last: Annotated[int, typer.Option(min=1, max=PAGE, help="number of entries to show")] = 100,
+    user: Annotated[str | None, typer.Option(help="only what this user did", show_default=False)] = None,
+    token: Annotated[
+        str | None, typer.Option(metavar="ID", help="only what was done with this token", show_default=False)
+    ] = None,
+    subject: Annotated[
+        str | None, typer.Option(help="only what was done to this study, token or user", show_default=False)
+    ] = None,
+    action: Annotated[
+        str | None, typer.Option(help='only this action, such as "study deleted"', show_default=False)
+    ] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=DATES,
+            metavar="DATE",
+            help="only entries since this day, or time as in 2026-11-01T12:00:00 (UTC)",
+            show_default=False,
+        ),
+    ] = None,
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """List who did what, newest first.
 
     The audit log records changes of tokens, of whole studies and of sharing, and refused requests.
+
+    \b
+    adabkb data audit --token 0123456789ab --since 2026-11-01
     """
+    only = Filter(user, token, subject, action, None if since is None else since.replace(tzinfo=UTC))
     with service_on(database) as service:
-        found = audit.page(service, 0, last)
-    text = "\n".join(map(_line, found)) or "The audit log is empty."
+        found = audit.page(service, 0, last, only)
+    none = "The audit log is empty." if only == EVERYTHING else "The audit log has no such entries."
+    text = "\n".join(map(_line, found)) or none
     show([entry.model_dump(mode="json") for entry in found], text, as_json=as_json)
 
 

@@ -20,11 +20,15 @@ def content_tag(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=9).hexdigest()
 
 
+def identity_tag(created_at: datetime, seed: int) -> str:
+    """Return a tag that differs between a study and a later one with the same id, but not between a study and its
+    restored or imported copy."""
+    return hashlib.blake2b(f"{created_at.timestamp():.6f} {seed}".encode(), digest_size=4).hexdigest()
+
+
 def revision_tag(created_at: datetime, seed: int, revision: int) -> str:
-    """Return the tag of a revision of a study. It differs between a study and a later one with the same id, but not
-    between a study and its restored or imported copy."""
-    identity = hashlib.blake2b(f"{created_at.timestamp():.6f} {seed}".encode(), digest_size=4).hexdigest()
-    return f"{revision}.{identity}"
+    """Return the tag of a revision of a study: the revision, and the ``identity_tag`` of the study."""
+    return f"{revision}.{identity_tag(created_at, seed)}"
 
 
 def study_tag(revision: str, text: str) -> str:

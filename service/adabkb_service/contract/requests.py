@@ -148,7 +148,8 @@ def _change(name: str) -> Any:
         (kind,) = (each for each in get_args(kind) if each is not NoneType)
     if field.metadata:
         kind = annotated[(kind, *field.metadata)]
-    about = Field(default=None, description=setting.change or field.description)
+    null = f"; null: {setting.removal}" if setting.removal else ""
+    about = Field(default=None, description=f"{setting.change or field.description}{null}")
     return (not_null[kind] if setting.is_lasting else kind | None), about
 
 

@@ -35,6 +35,8 @@ class Setting:
     """Whether it can be changed, but not removed."""
     change: str | None = None
     """The description of a change, if it differs from that of the setting."""
+    removal: str = ""
+    """What removing it means, if that is more than its absence."""
     for_agents: str | None = None
     """The description for agents, if it differs."""
     by_agents: bool = False

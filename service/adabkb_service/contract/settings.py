@@ -161,6 +161,7 @@ class StudyFields(Sparse):
             "standard deviation of a result",
             "rule",
             change="edits the model: standard deviation of a result; 0 if results are exact",
+            removal="learned from the results",
             by_agents=True,
             words="the standard deviation of a result",
         ),

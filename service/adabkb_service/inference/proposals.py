@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -170,6 +170,7 @@ def fallbacks(
     count: int,
     before: Sequence[Proposal],
     within: Restriction,
+    uncommitted: Iterable[Mapping[str, Any]] = (),
 ) -> list[Proposal]:
     """Quasi-random points for the next trials. Each is determined by the study's seed and the trial's number, so a
     repeated call draws the same points.
@@ -184,6 +185,7 @@ def fallbacks(
         count: number of the next trials.
         before: points for the first of these trials, which need no fallback.
         within: the restriction on the points.
+        uncommitted: points of trials and results that are not in the database yet.
     """
     space = definition.space()
     fixed = within.after(before[0].parameters) if before else within.continued
@@ -195,7 +197,7 @@ def fallbacks(
             left = Slice(space, given or {})
             if known is None and math.isfinite(left.size):
                 decided = {space.encode(point.parameters).tobytes() for point in before}
-                known = _known(connection, study.id, space) | decided
+                known = _known(connection, study.id, space, uncommitted) | decided
             may_repeat = given is None or definition.declares_noise
             drawn = _drawn(left, study.seed, number, known or set(), may_repeat=may_repeat)
             if drawn is not None:
@@ -221,9 +223,9 @@ def _drawn(left: Slice, seed: int, number: int, known: set[bytes], *, may_repeat
     return drawn if may_repeat else None
 
 
-def _known(connection: Connection, study_id: str, space: Space) -> set[bytes]:
+def _known(connection: Connection, study_id: str, space: Space, uncommitted: Iterable[Mapping[str, Any]]) -> set[bytes]:
     issued = trials.page(connection, study_id, state=None, after=0, limit=MAX_COMPARED)
     evaluated = observations.page(connection, study_id, 0, MAX_COMPARED)
-    points = [row.parameters for row in issued] + [row.parameters for row in evaluated]
+    points = [*(row.parameters for row in issued), *(row.parameters for row in evaluated), *uncommitted]
     positions = map(space.position, points)
     return {position.tobytes() for position in positions if position is not None}

@@ -234,7 +234,8 @@ def _check_same_as_reported(
         ResultConflict: a number differs.
     """
     reported: Numbers = {}
-    for event in events.of_trial(draft.connection, trial.study_id, trial.number):
+    stored = events.of_trial(draft.connection, trial.study_id, trial.number)
+    for event in (*stored, *(each for each in draft.log if each.trial == trial.number)):
         if event.kind in ("observed", "measured") and event.payload["observation"] == earlier.seq:
             reported = {**_numbers(event.payload), **reported}
     if all(reported.get(name, number) == number for name, number in numbers.items()):

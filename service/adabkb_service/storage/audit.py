@@ -32,12 +32,29 @@ def add(connection: Connection, rows: Iterable[AuditRow]) -> None:
     connection.execute(insert(audit), [as_values(row) for row in rows])
 
 
-def page(connection: Connection, before: int, limit: int) -> list[tuple[int, AuditRow]]:
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which entries to list: those that have all values that are not None."""
+
+    user: str | None = None
+    token: str | None = None
+    subject: str | None = None
+    action: str | None = None
+    since: datetime | None = None
+
+
+EVERYTHING = Filter()
+
+
+def page(connection: Connection, before: int, limit: int, only: Filter = EVERYTHING) -> list[tuple[int, AuditRow]]:
     """At most ``limit`` entries with their numbers, newest first. If ``before`` is not 0, only entries with numbers
     below it."""
     query = select(audit).order_by(audit.c.id.desc()).limit(limit)
     if before:
         query = query.where(audit.c.id < before)
+    for name, value in as_values(only).items():
+        if value is not None:
+            query = query.where(audit.c.at >= value if name == "since" else audit.c[name] == value)
     return [(row.id, AuditRow(*row[1:])) for row in connection.execute(query)]
 
 

@@ -213,7 +213,8 @@ class Batch:
             self._close_last_plate()
         if self.prefetched.is_all or len(points) == count:
             return points
-        return points + fallbacks(draft.connection, draft.study, draft.definition, count, points, within)
+        added = draft.changed_points()
+        return points + fallbacks(draft.connection, draft.study, draft.definition, count, points, within, added)
 
     def _close_last_plate(self) -> None:
         """Close the last plate, which has places but no point left, if the budget allows no other plate. Then the

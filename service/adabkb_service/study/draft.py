@@ -356,6 +356,11 @@ class Draft:
         """As in ``transitions.Rows``."""
         return best.stored_counting_after(self.connection, self.study, self.definition, self._observations, seq)
 
+    def changed_points(self) -> list[dict[str, Any]]:
+        """Return the parameters of the trials and results that the draft adds or changes."""
+        of_trials = [row.parameters for row in self._trials.values()]
+        return of_trials + [row.parameters for row in self._observations.values()]
+
     def commit(self) -> CachedStudy:
         """Write everything in one transaction and return the study as written.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,7 +18,7 @@ from adabkb_service.storage import observations
 from adabkb_service.storage.database import Database
 from adabkb_service.storage.tables import studies
 from tests.acceptance.page.studies import checked
-from tests.acceptance.page.tabs import PHONE, PRINTS, REFUSALS, accessible, drawn, tab
+from tests.acceptance.page.tabs import PHONE, PRINTS, REFUSALS, accessible, drawn, save, tab
 from tests.integration.storage.rows import NOW, observation
 from tests.servers import server_on
 from tests.waiting import wait_for
@@ -159,6 +160,37 @@ def test_studies_with_two_objectives_have_their_compromises_and_their_progress_i
         expect(page.locator("#progress")).to_be_hidden()
         page.goto("/compare?study=goals&study=first")
         drawn(page, "volume", "progress")
+
+
+@pytest.mark.long
+def test_the_best_compromises_of_several_studies_are_in_one_chart(
+    browser: Browser, site: str, api: httpx.Client
+) -> None:
+    """Only studies with both objectives in the same unit and direction can be compared."""
+    goals = [{"metric": "y", "direction": "maximize"}, {"metric": "price", "direction": "minimize"}]
+    parameters = [{"name": "x", "kind": "float", "low": 0, "high": 1}]
+    for study, unit in (("batch", "%"), ("flow", "%"), ("other unit", "g")):
+        quantities = {"y": {"label": "Yield", "unit": unit}}
+        definition = {"id": study.replace(" ", "-"), "title": study, "objectives": goals, "quantities": quantities}
+        checked(api.post("/v1/studies", json={**definition, "parameters": parameters}))
+        for x, y, price in ((0.1, 40, 5), (0.2, 30, 6), (0.9, 80, 7)):
+            body = {"parameters": {"x": x}, "metrics": {"y": y, "price": price}}
+            checked(api.post(f"/v1/studies/{definition['id']}/observe", json=body))
+    with tab(browser, site) as page:
+        page.goto("/compare?study=batch&study=flow&study=other-unit")
+        drawn(page, "front")
+        words = "2 studies; batch: 2 best compromises; flow: 2 best compromises; not drawn: other unit."
+        expect(page.locator("#front-said")).to_have_text(words)
+        rows = list(csv.DictReader(save(page, "front", "csv").read_text("utf-8-sig").splitlines()))
+        assert [(row["study"], row["result"], row["y"], row["price"]) for row in rows] == [
+            ("batch", "1", "40", "5"),
+            ("batch", "3", "80", "7"),
+            ("flow", "1", "40", "5"),
+            ("flow", "3", "80", "7"),
+        ]
+        page.locator("#front-x").select_option("price")
+        expect(page).to_have_url(re.compile("front-x=price"))
+        assert accessible(page) == []
 
 
 @pytest.mark.long

@@ -89,6 +89,35 @@ def test_the_page_says_who_gets_a_repetition(browser: Browser, site: str, api: h
     assert [trial["number"] for trial in other["trials"] + same["trials"]] == [3, 2]
 
 
+def test_a_trial_is_repeated_in_another_context(browser: Browser, site: str, api: httpx.Client) -> None:
+    definition = {"id": "elsewhere", "direction": "maximize", "parameters": PARAMETERS, "seed": 1}
+    checked(api.post("/v1/studies", json=definition))
+    context = {"humidity": 0.52, "machine": "B"}
+    (first,) = checked(api.post("/v1/studies/elsewhere/suggest", json={"context": context}))["trials"]
+    checked(api.post("/v1/studies/elsewhere/observe", json={"trial": 1, "value": 5.0}))
+    own = {"parameters": first["parameters"], "value": 4.0}
+    checked(api.post("/v1/studies/elsewhere/observe", json=own))
+    with tab(browser, site, refused=REFUSALS) as page:
+        page.goto("/studies/elsewhere/trials/1")
+        page.get_by_role("button", name="Repeat this trial").click()
+        dialog = page.get_by_role("dialog", name="Repeat this trial")
+        expect(dialog.get_by_label("humidity")).to_have_value("0.52")
+        dialog.get_by_label("humidity").fill("7")
+        dialog.get_by_role("button", name="Queue it").click()
+        expect(dialog.locator(".fault").first).to_be_visible()
+        dialog.get_by_label("humidity").fill("0,6")
+        dialog.get_by_role("button", name="Queue it").click()
+        expect(page.get_by_text("with humidity = 0.6, machine = B gets it.")).to_be_visible()
+        page.goto("/studies/elsewhere/results/2")
+        page.get_by_role("button", name="Repeat it").click()
+        dialog = page.get_by_role("dialog", name="Repeat it")
+        dialog.get_by_label("machine").select_option("A")
+        dialog.get_by_role("button", name="Queue it").click()
+        expect(page.get_by_text("with humidity = 0.52, machine = A gets it.")).to_be_visible()
+    trials = [checked(api.get(f"/v1/studies/elsewhere/trials/{number}"))["parameters"] for number in (2, 3)]
+    assert trials == [{**first["parameters"], "humidity": 0.6}, {**first["parameters"], "machine": "A"}]
+
+
 def test_the_page_asks_for_the_context_and_shows_the_best_point_of_it(
     browser: Browser, site: str, api: httpx.Client
 ) -> None:

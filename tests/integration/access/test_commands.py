@@ -6,8 +6,10 @@ import json
 import subprocess
 from pathlib import Path
 
+import httpx
 import pytest
 
+from tests.integration.api.conftest import DEFINITION
 from tests.integration.cli.shell import adabkb
 from tests.servers import ADABKB, server_on
 
@@ -80,7 +82,45 @@ def test_administrator_creates_tokens_and_users_share_studies(tmp_path_factory: 
     assert f"study unshared: svm, no longer with bob, {by_ann}" in audit
     assert f"study given: svm, to bob, {by_ann}" in audit
     assert "refused: missing, from 127.0.0.1" in audit
+    by_bob = adabkb("data", "audit", "--user", "bob", *database).splitlines()
+    assert [line.split()[2:4] for line in by_bob] == [["study", "purged:"], ["study", "deleted:"]]
+    assert adabkb("data", "audit", "--token", ann["id"], "--action", "study given", *database).count("\n") == 1
+    about = [
+        each["action"] for each in json.loads(adabkb("data", "audit", "--subject", ann["id"], "--json", *database))
+    ]
+    assert about == ["token created"]
+    assert "study given: svm" in adabkb("data", "audit", "--since", "2026-01-01", "--subject", "svm", *database)
+    assert "no such entries" in adabkb("data", "audit", "--since", "2999-01-01", *database)
     assert root not in audit
+
+
+def test_administrator_gives_all_studies_of_a_user_to_another_one(other_sqlite: str) -> None:
+    database = ("--database", other_sqlite)
+    ann, _ = (json.loads(adabkb("token", "create", user, "--json", *database)) for user in ("ann", "bob"))
+    root = json.loads(adabkb("token", "create", "root", "--scope", "admin", "--json", *database))
+    with server_on(other_sqlite) as address:
+        for study in ("v-1", "v-2", "other"):
+            with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {ann['token']}"}) as api:
+                assert api.post("/v1/studies", json={**DEFINITION, "id": study}).status_code == 201
+        with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {root['token']}"}) as api:
+            assert api.post("/v1/studies", json={**DEFINITION, "id": "v-3"}).status_code == 201
+
+        def run(*arguments: str, code: int = 0) -> str:
+            return adabkb("access", "give-all", *arguments, "--url", address, "--token", root["token"], code=code)
+
+        def owners() -> dict[str, str]:
+            listed = adabkb("study", "list", "--json", "--url", address, "--token", root["token"])
+            return {each["id"]: each["owner"] for each in json.loads(listed)}
+
+        assert "Give v-2, v-1 to bob? Pass --yes" in run("ann", "bob", "--prefix", "v-", code=1)
+        assert "is 'bbo', who has no token" in run("ann", "bbo", "--yes", code=1)
+        assert owners() == {"v-1": "ann", "v-2": "ann", "other": "ann", "v-3": "root"}
+        printed = run("ann", "bob", "--prefix", "v-", "--yes")
+        assert printed.splitlines() == ["Study v-2 belongs to bob.", "Study v-1 belongs to bob."]
+        assert owners() == {"v-1": "bob", "v-2": "bob", "other": "ann", "v-3": "root"}
+        assert "ann owns no study whose id begins with v-" in run("ann", "bob", "--prefix", "v-", "--yes", code=1)
+        (given,) = json.loads(run("ann", "bob", "--yes", "--json"))
+        assert (given["study"], given["owner"]) == ("other", "bob")
 
 
 @pytest.mark.parametrize(

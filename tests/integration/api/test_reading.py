@@ -111,19 +111,67 @@ def test_study_without_results_predicts_the_prior(api: httpx.Client, study: str)
 def test_events_are_streamed_as_they_happen(api: httpx.Client, study: str) -> None:
     api.post(f"{study}/suggest")
     with api.stream("GET", f"{study}/events", headers={"accept": "text/event-stream", "last-event-id": "1"}) as stream:
-        lines = (line for line in stream.iter_lines() if line.startswith(("id:", "event:")))
+        lines = (line.split(".")[0] for line in stream.iter_lines() if line.startswith(("id:", "event:")))
         assert list(itertools.islice(lines, 2)) == ["id: 2", "event: suggested"]
         api.post(f"{study}/observe", json={"trial": 1, "value": 1.0})
         assert list(itertools.islice(lines, 2)) == ["id: 3", "event: observed"]
 
 
 def test_stream_begins_at_the_start_if_the_log_has_no_such_event(api: httpx.Client, study: str) -> None:
-    """The id is that of an event of a deleted study with the same id."""
+    """The id is that of an event that a restored database lacks."""
     refused = api.get(f"{study}/events", params={"kind": "paused"}, headers={"accept": "text/event-stream"})
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "?kind")
     with api.stream("GET", f"{study}/events", headers={"accept": "text/event-stream", "last-event-id": "99"}) as stream:
         lines = (line for line in stream.iter_lines() if line.startswith("id:"))
-        assert next(lines) == "id: 1"
+        assert next(lines).startswith("id: 1.")
+
+
+STREAMED = {"accept": "text/event-stream"}
+
+
+@pytest.mark.parametrize("accept", [STREAMED, {}])
+def test_client_that_continues_the_events_of_a_deleted_study_gets_an_error(
+    api: httpx.Client, study: str, accept: dict[str, str]
+) -> None:
+    """It would miss the first events of the new study, or wait forever."""
+    with api.stream("GET", f"{study}/events", headers=STREAMED) as stream:
+        lines = (line for line in stream.iter_lines() if line.startswith("id:"))
+        event_id = next(lines).removeprefix("id: ")
+        api.delete(study)
+        assert not list(lines)  # and it ends
+    continued = {**accept, "last-event-id": event_id}
+    gone = api.get(f"{study}/events", headers=continued)
+    assert (gone.status_code, gone.json()["code"], gone.json()["detail"]) == (
+        404,
+        "study_deleted",
+        "Study 's' was deleted.",
+    )
+    api.post("/v1/studies", json=DEFINITION)
+    another = api.get(f"{study}/events", headers=continued)
+    assert (another.status_code, another.json()["code"]) == (404, "study_deleted")
+    assert another.json()["detail"] == "Study 's' was deleted; another study has its id now."
+    [deleted] = api.get("/v1/trash").json()["items"]
+    api.delete(study, params={"purge": True})
+    api.post(f"{study}/restore", json={"deletion": deleted["deletion"]})
+    with api.stream("GET", f"{study}/events", headers={**STREAMED, "last-event-id": event_id}) as stream:
+        # It has no further event, but its id comes again: the client reconnects with it.
+        assert next(line for line in stream.iter_lines() if line.startswith("id:")) == f"id: {event_id}"
+
+
+def test_stream_ends_if_its_study_is_replaced_at_once(api: httpx.Client, study: str) -> None:
+    with api.stream("GET", f"{study}/events", headers=STREAMED) as stream:
+        lines = (line for line in stream.iter_lines() if line.startswith("id:"))
+        first = next(lines)
+        api.delete(study)
+        api.post("/v1/studies", json=DEFINITION)
+        api.post(f"{study}/suggest")
+        assert {line.split(".")[1] for line in lines} <= {first.split(".")[1]}
+
+
+def test_event_id_without_the_form_of_one_is_refused(api: httpx.Client, study: str) -> None:
+    for given in ("last", "-1", "1.x", "9999999999"):
+        refused = api.get(f"{study}/events", headers={"last-event-id": given})
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "header:Last-Event-ID"), given
 
 
 @pytest.mark.parametrize(

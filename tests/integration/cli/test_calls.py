@@ -18,7 +18,7 @@ import httpx
 import pytest
 from openpyxl import load_workbook
 
-from adabkb_client import Float, Study
+from adabkb_client import Client, Float, Study
 from adabkb_client._values import difference
 from tests.integration.api.conftest import DEFINITION
 from tests.integration.cli.shell import adabkb
@@ -467,6 +467,24 @@ def test_watching_shows_what_happens_until_the_study_is_complete(create: Callabl
     assert adabkb("study", "watch", study.id, "--json") == ""
 
 
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_watching_ends_with_an_error_when_the_study_is_deleted(
+    create: Callable[..., Study], module_client: Client, is_replaced: bool
+) -> None:
+    study = create()
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([ADABKB, "study", "watch", study.id, "--all"], text=True, **streams) as watching:
+        assert watching.stdout is not None
+        assert watching.stdout.readline().startswith(f"{study.id}: running")
+        assert watching.stdout.readline().startswith("event 1, ")
+        module_client.delete_study(study.id)
+        if is_replaced:
+            module_client.create_study(study.id, {"x": Float(0, 2)}, direction="minimize")
+        said, error = watching.communicate(timeout=60)
+    assert (watching.returncode, said) == (1, "")
+    assert f"Study {study.id!r} was deleted." in error
+
+
 def test_every_call_of_the_api_can_be_made(address: str) -> None:
     """A new call of the API needs a command, or an entry in one of the lists at the end."""
     x, results = ("x=1", "n=2"), '{"parameters": {"x": 1, "n": 3}, "value": 1}'
@@ -496,7 +514,7 @@ def test_every_call_of_the_api_can_be_made(address: str) -> None:
             (("result", "add", "all", "0.75", *x), None),
             (("result", "annotate", "all", "2", "note=turbid"), None),
             *(((group, "list", "all"), None) for group in ("trial", "result")),
-            *((("study", verb, "all"), None) for verb in ("recommendation", "events", "export")),
+            *((("study", verb, "all"), None) for verb in ("recommendation", "events", "export", "rows")),
             *((("model", verb, "all"), None) for verb in ("show", "dictionary")),
             (("trial", "why", "all", "1"), None),
             (("model", "predict", "all", *x), None),

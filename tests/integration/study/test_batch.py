@@ -10,8 +10,11 @@ from functools import partial
 import pytest
 
 from adabkb_service.contract.answers import StudySummary
-from adabkb_service.errors import Contention, QuotaExceeded, StudyNotFound, TrialNotFound
+from adabkb_service.contract.requests import PointValueBody
+from adabkb_service.contract.study import StudyDefinition
+from adabkb_service.errors import Contention, QuotaExceeded, ResultConflict, StudyNotFound, TrialNotFound
 from adabkb_service.inference.link import ModelLink
+from adabkb_service.operations import observe as operations
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import read
 from adabkb_service.operations.studies.manage import create
@@ -27,6 +30,8 @@ from adabkb_service.timeouts import Timeouts
 from tests.integration.operations.conftest import ManualClock, definition
 from tests.integration.operations.verbs import Ask, Value, get, observe, report, suggest
 from tests.integration.study.test_group import observing, suggesting
+
+BY_NUMBER = {"direction": "minimize", "parameters": [{"name": "n", "kind": "int", "low": 1, "high": 12}], "seed": 3}
 
 
 def test_study_completes_when_its_model_reports_convergence(running: Service) -> None:
@@ -100,6 +105,36 @@ def test_each_request_of_a_batch_is_finished_with_its_outcome(batch: Batch) -> N
     assert told.outcome.view.observation.value == 1.0
     assert [trial.origin for trial in asked.outcome.view.trials] == ["fallback"] * 2
     assert [event.kind for event in batch.draft.log] == ["observed", "suggested", "suggested"]
+
+
+def test_second_result_of_a_trial_in_a_batch_must_equal_the_first(batch: Batch) -> None:
+    """As if the first one had been committed before."""
+    results = [observing(value, trial=1) for value in (1.0, 1.0, 2.0)]
+    _, stored, repeated, other = [
+        batch.perform(PendingRequest(each, Future()), checks_key_first=False) for each in (suggesting(1), *results)
+    ]
+    assert isinstance(stored, Answered)
+    assert isinstance(repeated, Answered)
+    assert isinstance(other, Refused)
+    assert isinstance(other.error, ResultConflict)
+    assert [event.kind for event in batch.draft.log] == ["suggested", "observed"]
+
+
+def test_fallback_points_of_a_batch_differ_in_a_finite_space(
+    running: Service, database: Database, clock: ManualClock
+) -> None:
+    """Results and trials that earlier requests of the batch add count as known points."""
+    create(running, StudyDefinition.model_validate({**BY_NUMBER, "id": "finite"}))
+    with database.reading() as connection:
+        before = read_study(connection, "finite")
+    link = ModelLink("finite", running.inference, lambda _: None, Timeouts(suggestion=0.0))
+    batch = Batch(database, before, link, clock())
+    own = operations.observe("finite", PointValueBody(parameters={"n": 5}, value=1.0), None)
+    for request in (own, *(replace(suggesting(2), study_id="finite") for _ in range(4))):
+        assert isinstance(batch.perform(PendingRequest(request, Future()), checks_key_first=False), Answered)
+    points = [point["n"] for point in batch.draft.changed_points()]
+    batch.close()
+    assert len(set(points)) == len(points) == 9
 
 
 @pytest.mark.parametrize("committed", [False, True])

@@ -11,7 +11,7 @@ from adabkb_service.access.caller import Caller
 from adabkb_service.contract.access import AuditEntry
 from adabkb_service.operations.service import Service
 from adabkb_service.storage import audit
-from adabkb_service.storage.audit import AuditRow
+from adabkb_service.storage.audit import EVERYTHING, AuditRow, Filter
 from adabkb_service.storage.rows import as_values
 
 DAYS = 400
@@ -26,8 +26,8 @@ def note(connection: Connection, caller: Caller, now: datetime, action: str, sub
     audit.add(connection, [AuditRow(now, action, subject, caller.user, caller.token, caller.address, detail)])
 
 
-def page(service: Service, before: int, limit: int) -> list[AuditEntry]:
+def page(service: Service, before: int, limit: int, only: Filter = EVERYTHING) -> list[AuditEntry]:
     """Return up to ``limit`` entries, newest first. If ``before`` is not 0, only entries with numbers below it."""
     with service.database.reading() as connection:
-        found = audit.page(connection, before, limit)
+        found = audit.page(connection, before, limit, only)
     return [AuditEntry(number=number, **as_values(row)) for number, row in found]

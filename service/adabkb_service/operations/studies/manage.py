@@ -373,7 +373,7 @@ def _change(
     columns = [name for name in IN_COLUMNS if name in changes and name not in edited]
     new = {name: changes[name] for name in columns if changes[name] != getattr(study, name)}
     was = {name: getattr(study, name) for name in new}
-    if "quantities" in changes:
+    if changes.get("quantities"):
         _check_quantities(draft.definition, changes["quantities"])
     for name in LABELS:
         before = study.definition.get(name, removed(name))
@@ -421,13 +421,14 @@ def _check_rules(definition: StoredDefinition, changes: dict[str, Any]) -> None:
 
 
 def _check_quantities(definition: StoredDefinition, quantities: dict[str, Any]) -> None:
-    """Check new quantities.
+    """Check new quantities. A quantity that the study already has may stay.
 
     Raises:
-        Invalid: the study does not measure one of the quantities.
+        Invalid: the study does not measure one of the new quantities.
     """
     metrics = [metric.name for metric in definition.metrics_with_bounds]
+    new = [name for name in quantities if name not in definition.quantities]
     try:
-        check_quantities(dict.fromkeys(quantities, UNNAMED), metrics, several=bool(definition.objectives))
+        check_quantities(dict.fromkeys(new, UNNAMED), metrics, several=bool(definition.objectives))
     except PydanticCustomError as error:
         raise Invalid([FieldError("/quantities", error.message(), error.type)]) from error

@@ -12,6 +12,7 @@ from adabkb_service.contract.answers import CatalogueRow
 from adabkb_service.contract.attributes import as_text, sought
 from adabkb_service.contract.catalogue import catalogues_of
 from adabkb_service.contract.curves import CurvePoint
+from adabkb_service.contract.entity_tags import identity_tag
 from adabkb_service.contract.stored import definition_of
 from adabkb_service.operations.attempts import known_attempt
 from adabkb_service.operations.service import Service
@@ -156,6 +157,17 @@ def list_reports(
         wanted = known_attempt(trials.get(connection, study_id, number), attempt, "?attempt")
         found = reports.of_attempt(connection, study_id, number, wanted, first, limit)
     return [render.curve_point(row) for row in found]
+
+
+def identity(service: Service, study_id: str) -> str:
+    """Return the ``identity_tag`` of a study.
+
+    Raises:
+        StudyNotFound: the study does not exist.
+    """
+    with service.database.reading() as connection:
+        study = studies.get(connection, study_id)
+    return identity_tag(study.created_at, study.seed)
 
 
 def list_events(

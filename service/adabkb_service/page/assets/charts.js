@@ -167,19 +167,29 @@ export function allow(box, isAllowed, why) {
 const MIN_PLOT = 160; // height between the axes, in pixels
 const BELOW_AXIS = 22; // height of the labels of an axis, in pixels
 
-/** The height in pixels of a chart whose grid needs more than the usual one; undefined if the usual one is enough.
+/** The height in pixels of the plot of a chart that needs no more than others: that of the style sheet.
  * @param {string} chart
- * @param {{ top: number, bottom: number }} grid without the labels of its axis
  */
-export function heightAround(chart, { top, bottom }) {
+function usualHeight(chart) {
   const plot = query(byId(chart, HTMLElement), ".plot", HTMLElement);
   const { height } = plot.style; // of the last drawing
   plot.style.height = "";
   const usual = Number.parseFloat(getComputedStyle(plot).height);
   plot.style.height = height;
-  const needed = top + MIN_PLOT + BELOW_AXIS + bottom;
-  return needed > usual ? needed : undefined;
+  return usual;
 }
+
+/** The height in pixels of a chart that needs more than the usual one; undefined if the usual one is enough.
+ * @param {string} chart
+ * @param {number} needed
+ */
+export const heightFor = (chart, needed) => (needed > usualHeight(chart) ? needed : undefined);
+
+/** The height in pixels of a chart whose grid needs more than the usual one; undefined if the usual one is enough.
+ * @param {string} chart
+ * @param {{ top: number, bottom: number }} grid without the labels of its axis
+ */
+export const heightAround = (chart, { top, bottom }) => heightFor(chart, top + MIN_PLOT + BELOW_AXIS + bottom);
 
 /** A number at an axis.
  * @param {number} at

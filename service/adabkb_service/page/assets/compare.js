@@ -3,7 +3,7 @@
 
 import { root } from "./calls.js";
 import { applyChoices, keepChoices, showByDefault, showChosenCharts } from "./chosen.js";
-import { compared, comparisonCharts, LOADING, learned, name, titlesOf } from "./comparison-charts.js";
+import { compared, comparisonCharts, LOADING, learned, name, objectivesOf, titlesOf } from "./comparison-charts.js";
 import { progressOf, rangesOf } from "./compromises.js";
 import { byId, createElement, query, queryAll } from "./elements.js";
 import { printWith } from "./printing.js";
@@ -193,13 +193,18 @@ await Promise.all(
 );
 if (!chosen.length) show(ofResults);
 const several = readable.filter((each) => each.study.objectives?.length);
-if (several.length) showByDefault("volume", true);
+if (several.length) for (const chart of ["front", "volume"]) showByDefault(chart, true);
 if (several.length && several.length === readable.length) {
   showByDefault("progress", false); // they have no single best result
   byId("compared", HTMLElement).classList.add("no-gap"); // nor a bound on what is better than it
 }
 const select = byId("slice-parameter", HTMLSelectElement);
 for (const [name, title] of titlesOf(readable)) select.add(new Option(title, name));
+for (const [i, id] of ["front-x", "front-y"].entries()) {
+  const axis = byId(id, HTMLSelectElement);
+  for (const [name, title] of objectivesOf(readable)) axis.add(new Option(title, name));
+  axis.selectedIndex = Math.min(i, axis.length - 1);
+}
 keepChoices();
 for (const chart of ofModels) chart.more();
 const unfinished = readable.filter(({ study }) => study.state !== "complete");

@@ -7,7 +7,7 @@ import { progressOf } from "./compromises.js";
 import { StudyData } from "./data.js";
 import { byId } from "./elements.js";
 import { aboutCell, cloud, improving } from "./history.js";
-import { counted, expected, figure, inUnit, measured, numbered, ofInterval, shown } from "./words.js";
+import { counted, expected, figure, inUnit, measured, numbered, ofInterval, shown, titled } from "./words.js";
 
 /**
  * @typedef {object} Compared
@@ -88,7 +88,7 @@ export function name(readable) {
 export function comparisonCharts(all, readable) {
   const [ofResults, ofModels] = [
     [progress, points, curves],
-    [volume, importance, slice],
+    [fronts, volume, importance, slice],
   ].map((makers) => makers.map((make) => make(all, readable)));
   for (const chart of [...ofResults, ...ofModels])
     chart.isLoading = () => all.some((each) => each.error !== undefined && each.isLoading);
@@ -423,6 +423,110 @@ function volume(all, readable) {
       said: said(all, drawn, [...sentences, ...differ]),
     };
   });
+}
+
+/** Name of an objective -> its title: the label and the unit that it has in the first study with it.
+ * @param {Compared[]} readable
+ */
+export function objectivesOf(readable) {
+  /** @type {Map<string, string>} */
+  const titles = new Map();
+  for (const { study } of readable)
+    for (const { metric } of study.objectives ?? [])
+      if (!titles.has(metric)) titles.set(metric, titleOf(study, metric));
+  return titles;
+}
+
+/** The title of a metric of a study.
+ * @param {ShownStudy} study
+ * @param {string} metric
+ */
+const titleOf = ({ quantities = {} }, metric) => titled(metric, quantities[metric]?.label, quantities[metric]?.unit);
+
+/** What the values of an objective can be compared with; undefined if the study does not have it.
+ * @param {ShownStudy} study
+ * @param {string} name of the objective
+ */
+function comparable({ objectives, quantities = {} }, name) {
+  const objective = objectives?.find(({ metric }) => metric === name);
+  return objective && JSON.stringify([objective.direction, quantities[name]?.unit ?? ""]);
+}
+
+/** The best compromises of the studies that have both chosen objectives, in the same units and directions. Steps join
+ * those of a study with just these two: the study reached all points that are worse than its steps.
+ * @param {Either[]} all
+ * @param {Compared[]} readable
+ */
+function fronts(all, readable) {
+  const [byX, byY] = ["front-x", "front-y"].map((id) => byId(id, HTMLSelectElement));
+  const make = async (/** @type {Chart} */ chart) => {
+    const empty = obstacle(all, readable);
+    if (empty) return { empty };
+    const [x, y] = [byX.value, byY.value];
+    const first = readable.find(({ study }) => comparable(study, x) && comparable(study, y))?.study;
+    if (!first) return { empty: "None of these studies has several objectives." };
+    const alike = readable.filter(({ study }) =>
+      [x, y].every((name) => comparable(study, name) === comparable(first, name)),
+    );
+    const fronts = await answered(alike, async (each) => ({ each, front: await each.data.front() }), chart);
+    const having = fronts.filter(({ front }) => front.observed.length);
+    if (!having.length) return { empty: "None of these studies has a best compromise yet." };
+    const ink = colours();
+    const [titleX, titleY] = [x, y].map((name) => {
+      const direction = first.objectives?.find(({ metric }) => metric === name)?.direction;
+      return { title: `${titleOf(first, name)}, ${direction}d`, direction };
+    });
+    const option = begun(ink);
+    option.xAxis = across(ink, titleX.title, { scale: true, splitLine: undefined });
+    option.yAxis = numbers(ink, {
+      scale: true,
+      name: titleY.title,
+      nameTextStyle: { color: ink.muted, align: "left" },
+    });
+    option.series = having.map(({ each, front }) => {
+      const { color, type, symbol } = look(all, each.id);
+      const { quantities = {} } = each.study;
+      const words = (/** @type {Record<string, number>} */ metrics) =>
+        front.objectives.map(({ metric }) => {
+          const { label = metric } = quantities[metric] ?? {};
+          return `${label} ${measured(metrics[metric], quantities[metric])}`;
+        });
+      return {
+        type: "line",
+        name: each.name,
+        step: titleX.direction === "maximize" ? "start" : "end",
+        symbol,
+        symbolSize: 9,
+        color,
+        lineStyle: { width: front.objectives.length === 2 ? 1.5 : 0, color, type },
+        data: [...front.observed]
+          .sort((one, other) => one.metrics[x] - other.metrics[x])
+          .map(({ metrics, trial, observation: seq }) => ({
+            value: [metrics[x], metrics[y]],
+            page: trial ? each.data.trialPage(trial) : `${each.data.page}/results/${seq}`,
+            words: [each.name, numbered({ trial, seq }), ...words(metrics)].join("\n"),
+          })),
+      };
+    });
+    option.tooltip = {
+      ...option.tooltip,
+      trigger: "item",
+      formatter: (/** @type {ChartPoint} */ { data }) => data.words,
+    };
+    return {
+      option,
+      header: ["study", "result", "trial", x, y],
+      rows: having.flatMap(({ each, front }) =>
+        front.observed.map(({ observation, trial, metrics }) => [each.id, observation, trial, metrics[x], metrics[y]]),
+      ),
+      said: said(
+        all,
+        having.map(({ each }) => each),
+        having.map(({ each, front }) => `${each.name}: ${counted(front.observed.length, "best compromise")}`),
+      ),
+    };
+  };
+  return new Chart("front", make, { select: ({ data }) => data.page && location.assign(data.page) });
 }
 
 /** Learning curves of the best or the latest trials of each study.

@@ -143,7 +143,7 @@ export function coverageChart(data) {
       ].join("\n");
     return {
       option,
-      height: heightOf(option, y),
+      height: heightOf("coverage", option, y),
       header: [x.name, y.name, "results", "failed", "excluded", "best"],
       rows: cells.map((each) => [
         each.column.words,

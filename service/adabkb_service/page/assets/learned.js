@@ -1,6 +1,6 @@
 // What the model has learned: importances, slices with bands, and predictions over two parameters.
 
-import { Chart, colours, common, numbers, ramp } from "./charts.js";
+import { Chart, colours, common, heightFor, numbers, ramp } from "./charts.js";
 import { byId } from "./elements.js";
 import { conditions, LINE } from "./scale.js";
 import { expected, figure, numbered, ofInterval, plusMinus, sampleOf, shown, within } from "./words.js";
@@ -9,7 +9,7 @@ const CONSTANT = "The model predicts the same everywhere so far.";
 export const ONLY_ROWS = "The rows of a table have no order, so they cannot be drawn here; see the results below.";
 const PREDICTED = /** @type {const} */ (["mean", "std", "lcb", "ucb"]);
 const MAX_SLICES = 6;
-const ROW = 270; // height of a row of slices, in pixels
+const [ROW, PRINTED_ROW] = [270, 210]; // height of a row of slices, in pixels: three rows of a report fit on a sheet
 const BESIDE_SLICE = 70; // width beside a slice, in pixels
 const NAME_GAP = 26; // distance of the name of an axis from it, in pixels
 const BESIDE = 220; // width beside the plane of two parameters, in pixels
@@ -17,8 +17,7 @@ const STEEP = 60; // rotation of names that do not fit side by side, in degrees
 const MIN_STEEP = 18; // minimum distance between names that are rotated by this, in pixels
 const MIN_SLICE = 20; // minimum distance between the names of a slice, in pixels
 const [FONT, MIN_FONT] = [12, 7]; // pixels
-const USUAL_HEIGHT = 304; // maximum height of a plane that needs no more than others, in pixels
-const MIN_PLANE = 180; // minimum height of a plane above rotated names, in pixels
+const [MIN_PLANE, MIN_PRINTED_PLANE] = [180, 136]; // minimum heights of a plane above rotated names, in pixels
 const [ABOVE_PLANE, BELOW_PLANE] = [30, 62]; // pixels
 const MAX_NAMED = 8; // maximum number of conditions in a sentence
 /** A grid that leaves room for the labels that are drawn. */
@@ -98,7 +97,7 @@ export function importanceChart(data) {
         `${titles.get(best.name)} matters most: ${most}% of the variation, from ${found.results} results.`,
         ...(sum > 1 ? ["With all others, the shares add up to more than 100%, as parameters act together."] : []),
       ].join(" "),
-      height: Math.max(320, 84 + 38 * drawn.length),
+      height: heightFor("importance", 84 + 38 * drawn.length),
     };
   });
 }
@@ -173,16 +172,16 @@ export function slicesChart(data) {
     const ink = colours();
     const [low, high] = extent(slices, (await data.history()).results);
     const width = byId("slices", HTMLElement).clientWidth;
-    const isInReport = byId("slices", HTMLElement).closest(".report") !== null;
     const most = Math.max(...drawn.map((scale) => scale.choices.length));
     const columns = Math.min(
       drawn.length,
-      width > (isInReport ? 600 : 900) ? 3 : width > 560 ? 2 : 1,
+      width > (isInReport("slices") ? 600 : 900) ? 3 : width > 560 ? 2 : 1,
       Math.max(1, Math.floor(width / (most * MIN_SLICE + BESIDE_SLICE))),
     );
+    const rowHeight = isInReport("slices") ? PRINTED_ROW : ROW;
     const rooms = drawn.map((scale) => across(scale, ink, width / columns - BESIDE_SLICE));
     const heights = Array.from({ length: Math.ceil(drawn.length / columns) }, (_, row) =>
-      Math.max(...rooms.slice(row * columns, (row + 1) * columns).map(({ nameGap }) => ROW + nameGap - NAME_GAP)),
+      Math.max(...rooms.slice(row * columns, (row + 1) * columns).map(({ nameGap }) => rowHeight + nameGap - NAME_GAP)),
     );
     const tops = heights.map((_, row) => 24 + heights.slice(0, row).reduce((sum, each) => sum + each, 0));
     /** @type {ChartOption} */
@@ -532,7 +531,7 @@ export function contourChart(data, name) {
       const rest = conditions(study, slice.at, giving);
       return {
         option,
-        height: heightOf(option, y),
+        height: heightOf(name, option, y),
         header: [x.name, y.name, "mean", "std", "lcb", "ucb", "feasible_probability", "finish_probability"],
         rows,
         said: [
@@ -584,16 +583,22 @@ async function byImportance(data, scales) {
   return [...scales].sort((a, b) => (totals.get(b.name) ?? 0) - (totals.get(a.name) ?? 0));
 }
 
+/** Whether a chart is in a report, where it has the size that it has on paper.
+ * @param {string} chart
+ */
+const isInReport = (chart) => byId(chart, HTMLElement).closest(".report") !== null;
+
 /** The height of a plane, in pixels: each name on its axis upwards has its lines. Undefined if that of other charts is
  * enough.
+ * @param {string} chart
  * @param {ChartOption} option
  * @param {import("./scale.js").Scale} y
  */
-export function heightOf({ xAxis }, y) {
+export function heightOf(chart, { xAxis }, y) {
   const lines = y.isNumeric ? 0 : Math.max(...y.choices.map((_, at) => y.tick(at).split("\n").length));
-  const names = Math.max(y.choices.length * (lines * LINE + 6), xAxis.axisLabel.rotate ? MIN_PLANE : 0);
-  const needed = ABOVE_PLANE + BELOW_PLANE + xAxis.nameGap + names;
-  return needed > USUAL_HEIGHT ? needed : undefined;
+  const least = isInReport(chart) ? MIN_PRINTED_PLANE : MIN_PLANE;
+  const names = Math.max(y.choices.length * (lines * LINE + 6), xAxis.axisLabel.rotate ? least : 0);
+  return heightFor(chart, ABOVE_PLANE + BELOW_PLANE + xAxis.nameGap + names);
 }
 
 /** The options that charts over two parameters have in common.

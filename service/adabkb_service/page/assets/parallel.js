@@ -1,6 +1,6 @@
 // All results at once: a line for each, across an axis for each parameter.
 
-import { Chart, colours, common, isLight, RAMP, ramp } from "./charts.js";
+import { Chart, colours, common, heightFor, isLight, RAMP, ramp } from "./charts.js";
 import { byId } from "./elements.js";
 import { ONLY_ROWS } from "./learned.js";
 import { LINE } from "./scale.js";
@@ -9,7 +9,6 @@ import { clearer, counted, figure, numeral, sampleOf, shown, wrapped } from "./w
 const PADDING = 16; // of the frame of the chart, in pixels
 const [ABOVE, BELOW, BESIDE] = [58, 56, 60]; // pixels around the axes
 const [LETTER, GAP, MIN_LETTERS] = [6.8, 16, 8]; // pixels of a letter, and of an axis with its ticks; letters of a line
-const USUAL_HEIGHT = 304; // of a chart, in pixels
 const MAX_THICK = 5; // number of best results with thick lines
 const MARGIN = 0.15; // share of an axis between its values and the place of lines without a value
 
@@ -155,8 +154,7 @@ function heightOf(drawn) {
   const rooms = names.map(
     (texts) => texts.length * (6 + LINE * Math.max(...texts.map((each) => each.split("\n").length))),
   );
-  const needed = ABOVE + BELOW + Math.max(0, ...rooms);
-  return needed > USUAL_HEIGHT ? needed : undefined;
+  return heightFor("parallel", ABOVE + BELOW + Math.max(0, ...rooms));
 }
 
 /** @param {string} part */

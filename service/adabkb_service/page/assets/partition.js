@@ -131,7 +131,7 @@ export function partitionChart(data) {
         option,
         header,
         rows,
-        height: y ? Math.max(460, heightOf(option, y) ?? 0) : 200,
+        height: y ? Math.max(460, heightOf("partition", option, y) ?? 0) : 200,
         said: said(
           met,
           blank,
