@@ -26,7 +26,7 @@ interface Drawn {
   option: ChartOption;
   header: string[];
   rows: unknown[][];
-  said: string;
+  caption: string;
   height?: number;
 }
 

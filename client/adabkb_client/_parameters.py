@@ -111,7 +111,10 @@ class Float:
 @_of_a_range
 @dataclass(frozen=True)
 class Int:
-    """An integer in [low, high]: low, low + step, and so on. ``log`` and ``when`` are as in ``Float``."""
+    """An integer in [low, high]: low, low + step, and so on. ``log`` is as in ``Float``.
+
+    With ``when={"kernel": ["poly"]}``, a list of values by parameter, it is active only while "kernel" has one of them.
+    """
 
     low: int
     high: int
@@ -153,7 +156,7 @@ def warn_of_unreachable_bound(name: str, parameter: "Parameter") -> None:
 @_of_a_list
 @dataclass(frozen=True)
 class Ordinal:
-    """One of several values in a meaningful order, in which neighbors are similar. ``when`` is as in ``Float``.
+    """One of several values in a meaningful order, in which neighbors are similar. ``when`` is as in ``Int``.
 
     Raises:
         TypeError: the values are not a list, tuple, range or array.
@@ -183,7 +186,9 @@ class Ordinal:
 @_of_a_list
 @dataclass(frozen=True)
 class Categorical:
-    """One of several choices without an order. ``when`` is as in ``Float``.
+    """One of several choices without an order.
+
+    With ``when={"kernel": ["poly"]}``, a list of values by parameter, it is active only while "kernel" has one of them.
 
     ``descriptors`` describe the choices: by name, one number for each choice, in the order of the choices. Choices with
     similar descriptors are expected to give similar results.
@@ -238,7 +243,10 @@ class Categorical:
 @add_hints
 @dataclass(frozen=True)
 class Bool:
-    """True or false. ``when`` is as in ``Float``."""
+    """True or false.
+
+    With ``when={"kernel": ["poly"]}``, a list of values by parameter, it is active only while "kernel" has one of them.
+    """
 
     context: Context = field(default=False, kw_only=True)
     when: When = field(default=None, kw_only=True)

@@ -15,6 +15,8 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request, Response
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
 
 from adabkb_service.access.caller import ANYBODY, Caller
 from adabkb_service.access.meter import Spend
@@ -41,7 +43,20 @@ async def _study_id(study_id: Annotated[str, Path(description="the study's id")]
 
 
 StudyId = Annotated[str, Depends(_study_id)]
-Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
+
+
+def _digits(text: str) -> str:
+    """Return a number in a path unchanged, so that each object has one address: not "01", "+1" or "1.0".
+
+    Raises:
+        PydanticCustomError: it is written in another form.
+    """
+    if re.fullmatch(r"-?(0|[1-9][0-9]*)", text) is None:
+        raise PydanticCustomError("int_parsing", "must be a whole number, such as 12")
+    return text
+
+
+Number = Annotated[int, BeforeValidator(_digits), Path(ge=1, le=2**31 - 1)]
 
 
 async def _service(request: Request) -> Service:

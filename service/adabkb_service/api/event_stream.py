@@ -51,7 +51,7 @@ Listed = Callable[[Service, str, int, int], read.Page[Any, int]]
 """Reads events, given the service, the study, the seq before the first event and a limit, as ``read.list_events``."""
 
 
-def followed(
+def event_stream(
     request: Request,
     caller: Caller,
     service: Service,

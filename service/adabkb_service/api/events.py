@@ -14,7 +14,7 @@ from adabkb_service.access.caller import Caller
 from adabkb_service.api.admission import CallerDep, by_follower, needs
 from adabkb_service.api.body import StrictRoute
 from adabkb_service.api.deps import PageDep, ServiceDep, StudyId
-from adabkb_service.api.event_stream import STREAM, LastEventId, followed, prefers_stream
+from adabkb_service.api.event_stream import STREAM, LastEventId, event_stream, prefers_stream
 from adabkb_service.api.model_reads import ReadingDep
 from adabkb_service.api.problems import responses
 from adabkb_service.contract import history
@@ -65,7 +65,7 @@ def list_events(
         remedy = "selects events of a list, but a stream has all events; select them by their event name"
         raise Invalid([FieldError("?kind", remedy, "invalid_kind")])
     listed = partial(read.list_events, kinds=kind or ())
-    return followed(request, caller, service, study_id, page, last_event_id, listed)
+    return event_stream(request, caller, service, study_id, page, last_event_id, listed)
 
 
 @router.get(

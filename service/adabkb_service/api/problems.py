@@ -33,7 +33,7 @@ UNKNOWN = "extra_forbidden"
 """Code of the error for an unknown field."""
 NO_THREAD = "can't start new thread"
 """The message of Python's ``RuntimeError`` if the system refuses to create a thread."""
-SHORTAGES = {errno.EAGAIN, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ENOSPC}
+SHORTAGES = {errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 PYDANTIC = (ValidationError, PydanticSerializationError)
 """Raised if an answer is invalid or a computed field fails."""
 
@@ -267,6 +267,8 @@ def _missing_resource(error: BaseException | None) -> str | None:
             return "no memory left"
         if isinstance(error, RuntimeError) and str(error) == NO_THREAD:
             return "no thread left"
+        if isinstance(error, OSError) and error.errno in (errno.EDQUOT, errno.ENOSPC):
+            return f"no space left for temporary files ({error.strerror})"
         if isinstance(error, OSError) and error.errno in SHORTAGES:
             return f"not enough resources ({error.strerror})"
         error = error.__cause__

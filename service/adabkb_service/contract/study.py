@@ -3,6 +3,7 @@ fields; here are the rules for their combinations, and the engine's form of a de
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -84,13 +85,15 @@ class StudyDefinition(StudyFields, Body):
         check_catalogues(parameters, is_stored=cls.may_be_edited)
         names: set[str] = set()
         for parameter in parameters:
-            if parameter.name in names:
+            # Unicode has several forms of some letters. Older studies may have two names that look the same.
+            name = parameter.name if cls.may_be_edited else unicodedata.normalize("NFC", parameter.name)
+            if name in names:
                 raise PydanticCustomError(
                     "duplicate",
                     "has two parameters named {name}; give each a different name",
-                    {"name": repr(parameter.name)},
+                    {"name": repr(name)},
                 )
-            names.add(parameter.name)
+            names.add(name)
         if all(parameter.kind == "fixed" for parameter in parameters):
             raise PydanticCustomError("fixed", "must have a parameter that is not fixed")
         known = context.find_errors(parameters)

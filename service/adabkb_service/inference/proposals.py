@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -170,7 +170,7 @@ def fallbacks(
     count: int,
     before: Sequence[Proposal],
     within: Restriction,
-    uncommitted: Iterable[Mapping[str, Any]] = (),
+    uncommitted: Iterable[dict[str, Any]] = (),
 ) -> list[Proposal]:
     """Quasi-random points for the next trials. Each is determined by the study's seed and the trial's number, so a
     repeated call draws the same points.
@@ -223,7 +223,7 @@ def _drawn(left: Slice, seed: int, number: int, known: set[bytes], *, may_repeat
     return drawn if may_repeat else None
 
 
-def _known(connection: Connection, study_id: str, space: Space, uncommitted: Iterable[Mapping[str, Any]]) -> set[bytes]:
+def _known(connection: Connection, study_id: str, space: Space, uncommitted: Iterable[dict[str, Any]]) -> set[bytes]:
     issued = trials.page(connection, study_id, state=None, after=0, limit=MAX_COMPARED)
     evaluated = observations.page(connection, study_id, 0, MAX_COMPARED)
     points = [*(row.parameters for row in issued), *(row.parameters for row in evaluated), *uncommitted]

@@ -7,14 +7,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from adabkb_service.contract.entity_tags import revision_tag
+from adabkb_service.contract.parameters import Parameter
 from adabkb_service.errors import FieldError, PreconditionFailed, json_pointer, shortened
 from adabkb_service.storage.rows import StudyRow
 
 MERGED = frozenset({"metrics", "std_errors", "attributes"})
 """Fields of which a request changes only the entries that it contains."""
+_PARAMETER: TypeAdapter[Parameter] = TypeAdapter(Parameter)
 MAX_SHOWN = 200
 """The maximum length of a present value in a message, in characters."""
 
@@ -66,10 +68,18 @@ def _changes(now: Mapping[str, Any], was: Mapping[str, Any]) -> Iterator[tuple[t
             present = {each["name"]: each for each in value or ()}
             for index, each in enumerate(former):
                 found = present.get(each.get("name")) if isinstance(each, Mapping) else None
-                if not _same(found, each):
+                if not _same(found, each) and not _same(found, _with_defaults(each)):
                     yield (name, index), found
         elif not (_is_empty(value) and _is_empty(former)) and not _same(value, former):
             yield (name,), value
+
+
+def _with_defaults(parameter: Any) -> Any:
+    """Return a parameter as responses have it, if it is one; otherwise unchanged."""
+    try:
+        return _PARAMETER.validate_python(parameter).model_dump(mode="json")
+    except ValidationError:
+        return parameter
 
 
 def _changed_entries(now: Mapping[str, Any], was: Mapping[str, Any]) -> Iterator[tuple[tuple[str], Any]]:

@@ -79,8 +79,9 @@ from adabkb_service.study.request import Key, Outcome, PointDemand, Points, Requ
 
 RETRY_SECONDS = 1.0
 """The number of seconds after which the client should repeat a request that got no trial."""
-RETRY_SECONDS_PAUSED = 5.0
-"""The same while the study is paused."""
+RETRY_SECONDS_RARE = 5.0
+"""The same while the study is paused, and if its budget is used up, so that only a trial without a result makes another
+one possible."""
 CANNOT_FIX = (
     "this study's algorithm cannot fix parameters per request, but the profile auto can; to fix a parameter for a "
     "whole study, declare it with kind fixed"
@@ -298,7 +299,8 @@ def _answer(
             reason = "no_plate_left"
         if rows and _has_plates(draft) and reason in (None, "fixed_exhausted"):
             reason = None if body.is_for_plate else "plate_full"
-    retry_seconds = RETRY_SECONDS_PAUSED if summary.state == "paused" else RETRY_SECONDS
+    is_rare = summary.state == "paused" or reason in ("budget", "no_plate_left")
+    retry_seconds = RETRY_SECONDS_RARE if is_rare else RETRY_SECONDS
     return Suggested(
         trials=[render.trial(row, draft.definition) for row in rows],
         reason=reason,

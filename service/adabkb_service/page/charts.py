@@ -54,8 +54,8 @@ async def get_progress(request: Request, study_id: StudyId, overview: OverviewDe
     """What a comparison shows of a study's results (``Overview.progress``), and the cursor of the next event."""
 
     def read() -> dict[str, Any]:
-        found = overview.progress(study_id)
-        return {**found, "cursor": encoded(found["revision"])}
+        progress = overview.progress(study_id)
+        return {**progress, "cursor": encoded(progress["revision"])}
 
     return await chart(request, read)
 
@@ -132,9 +132,9 @@ async def get_past(
 
 
 def _past(service: Service, study_id: str, results: int, metric: str | None) -> list[dict[str, Any]] | None:
-    found = analysis.past_partition(service, study_id, results, metric)
+    cells = analysis.past_partition(service, study_id, results, metric)
     names = ("key", "status", "mean", "std", "index")
-    return None if found is None else [{name: getattr(each, name) for name in names} for each in found]
+    return None if cells is None else [{name: getattr(each, name) for name in names} for each in cells]
 
 
 @data.get("/studies/{study_id}/timeline.json")

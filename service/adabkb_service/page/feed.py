@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request, Response
 
 from adabkb_service.api.admission import CallerDep, needs
 from adabkb_service.api.deps import PageDep, ServiceDep, StudyId
-from adabkb_service.api.event_stream import LastEventId, followed
-from adabkb_service.operations.studies.feed import list_told
+from adabkb_service.api.event_stream import LastEventId, event_stream
+from adabkb_service.operations.studies.feed import list_in_words
 from adabkb_service.page.route import LoginRoute
 
 router = APIRouter(include_in_schema=False, route_class=LoginRoute)
@@ -24,4 +24,4 @@ def get_feed(
     last_event_id: LastEventId = None,
 ) -> Response:
     """The events as in the API, with sentences; with ``Accept: text/event-stream``, as a stream."""
-    return followed(request, caller, service, study_id, page, last_event_id, list_told)
+    return event_stream(request, caller, service, study_id, page, last_event_id, list_in_words)

@@ -52,27 +52,27 @@ def get_results(
     if not sort:
         sort, order = ("trial", "asc") if kind == "open" else ("when", order or "desc")
     by = _sort(study, sort, is_descending=order == "desc")
-    found = overview.table(study_id, kind or None, worker, by, (number - 1) * ROWS_PER_PAGE, ROWS_PER_PAGE)
+    table = overview.table(study_id, kind or None, worker, by, (number - 1) * ROWS_PER_PAGE, ROWS_PER_PAGE)
     runs = [
-        each.result.parameters if each.result else each.trial.parameters if each.trial else {} for each in found.lines
+        each.result.parameters if each.result else each.trial.parameters if each.trial else {} for each in table.lines
     ]
     rounded = [wording.as_shown(study, each) for each in runs]
-    holders = [each.trial or each.result for each in found.lines]
+    holders = [each.trial or each.result for each in table.lines]
     context: dict[str, Any] = {
         "runs": runs,
-        **_numbers(study, [each.result for each in found.lines]),
+        **_numbers(study, [each.result for each in table.lines]),
         "settings": {each.name: columns_in_words.parameter_values(each, rounded) for each in study.parameters},
         "has_notes": any(each.attributes.get("note") for each in holders if each is not None)
-        or any(each.trial.reason for each in found.lines if each.trial and not each.result),
-        "has_reporters": any(holder.reported_by for each in found.lines if (holder := each.result or each.trial)),
+        or any(each.trial.reason for each in table.lines if each.trial and not each.result),
+        "has_reporters": any(holder.reported_by for each in table.lines if (holder := each.result or each.trial)),
         "chosen": {"kind": kind, "worker": worker, "sort": sort, "order": order},
         "number": number,
         "per_page": ROWS_PER_PAGE,
         "cursor": encoded(study.revision),
-        "plate": _last_plate(study, overview) if kind == "open" and study.plates and not found.count else None,
+        "plate": _last_plate(study, overview) if kind == "open" and study.plates and not table.count else None,
         "may": sharing.right(service, caller, study_id),
     }
-    return page(request, "results.html", study=study, found=found, **context)
+    return page(request, "results.html", study=study, table=table, **context)
 
 
 def _last_plate(study: answers.Study, overview: Overview) -> dict[str, Any] | None:

@@ -79,10 +79,10 @@ async def end(request: Request, service: ServiceDep) -> Response:
 
 async def _session(request: Request, service: Service, provider: Provider, login: Login, answer: dict[str, str]) -> str:
     """Start a session, and return its token."""
-    found = await provider.authenticate(login, answer, _redirect_uri(request), service.clock())
-    identity = identify(found.claims, provider.config)
+    person = await provider.authenticate(login, answer, _redirect_uri(request), service.clock())
+    identity = identify(person.claims, provider.config)
     hours, previous = provider.config.session_hours, cookie_of(request.scope)
-    token = await run_sync(sessions.start, service, identity, found.id_token, hours, sender(request.scope), previous)
+    token = await run_sync(sessions.start, service, identity, person.id_token, hours, sender(request.scope), previous)
     await run_sync(parts_of(request.app).gate.rights_changed)
     return token
 

@@ -42,17 +42,17 @@ def get_studies(
         return RedirectResponse("docs", headers={"Vary": "Accept"})
     text = text.replace("\0", "")
     offset = (number - 1) * STUDIES_PER_PAGE
-    found = overview.studies(text, state or None, offset, STUDIES_PER_PAGE, manage.readable(caller))
-    count = sum(found.counts.values()) if not state else found.counts.get(state, 0)
+    listed = overview.studies(text, state or None, offset, STUDIES_PER_PAGE, manage.readable(caller))
+    count = sum(listed.counts.values()) if not state else listed.counts.get(state, 0)
     context: dict[str, Any] = {
         "text": text,
         "state": state,
         "number": number,
         "count": count,
         "per_page": STUDIES_PER_PAGE,
-        "has_deleted": not found.lines and caller.has("work") and bool(trash.page(service, caller, 0, 1)),
+        "has_deleted": not listed.lines and caller.has("work") and bool(trash.page(service, caller, 0, 1)),
     }
-    return page(request, "studies.html", lines=found.lines, counts=found.counts, **context)
+    return page(request, "studies.html", lines=listed.lines, counts=listed.counts, **context)
 
 
 @pages.get("/compare")
@@ -73,5 +73,5 @@ def get_comparison(
 @needs("work")
 def get_trash(request: Request, service: ServiceDep, caller: CallerDep) -> Response:
     """The page with the deleted studies."""
-    found = trash.page(service, caller, 0, MAX_DELETIONS)
-    return page(request, "trash.html", deletions=found, most=MAX_DELETIONS)
+    deletions = trash.page(service, caller, 0, MAX_DELETIONS)
+    return page(request, "trash.html", deletions=deletions, most=MAX_DELETIONS)

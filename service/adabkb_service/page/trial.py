@@ -51,7 +51,7 @@ def get_trial(
         "events": overview.events_of(study_id, number),
         "row": overview.row_of(study_id, trial.parameters),
         "decision": why(service, study_id, number).decision if is_known else None,
-        "is_told": is_known or trial.origin in ("queued", "own"),
+        "has_explanation": is_known or trial.origin in ("queued", "own"),
         "cursor": encoded(study.revision),
         "files": files.page(service, study_id, Holder(trial=number), 0, files.MOST),
         "repeated": repeated_point(space, trial.parameters, results[0].parameters) if results else trial.parameters,

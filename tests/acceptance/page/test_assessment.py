@@ -46,7 +46,7 @@ def test_the_page_has_the_sentences_of_the_api(browser: Browser, site: str, api:
         for check in found["checks"]:
             expect(panel.locator(".checks")).to_contain_text(check["text"])
         drawn(page, "validation")
-        expect(page.locator("#validation-said")).to_contain_text(found["verdicts"][""]["text"])
+        expect(page.locator("#validation-caption")).to_contain_text(found["verdicts"][""]["text"])
         assert accessible(page) == []
 
 
@@ -76,8 +76,8 @@ def test_the_outlier_leads_to_its_result_and_is_gone_when_it_is_corrected(
             f"/studies/typo/results/6#{each}-6" for each in ("correct", "exclude")
         ]
         drawn(page, "history")
-        expect(page.locator("#history-said")).to_contain_text("the best is ")
-        expect(page.locator("#history-said")).not_to_contain_text("340.5")
+        expect(page.locator("#history-caption")).to_contain_text("the best is ")
+        expect(page.locator("#history-caption")).not_to_contain_text("340.5")
         page.goto("/studies/typo/report")
         expect(page.locator("#first-page .doubted")).to_contain_text("340.5 Do not rely on this number")
         page.goto("/compare?study=typo&study=typo")
@@ -110,7 +110,7 @@ def test_a_choice_that_was_never_tried_is_filled_in_for_the_next_experiment(
         early = "trust the model: it needs 6 more results"
         for chart, told in {"validation": early, "importance": missing, "slices": missing, "contour": missing}.items():
             unfold(page, chart)
-            expect(page.locator(f"#{chart}-said")).to_contain_text(told)
+            expect(page.locator(f"#{chart}-caption")).to_contain_text(told)
         page.locator("#assessment").get_by_role("button", name="Try PPh3").click()
         dialog = page.get_by_role("dialog")
         expect(dialog.get_by_label("catalyst")).to_have_value('"PPh3"')

@@ -102,20 +102,20 @@ def test_compromises_tell_the_bounded_metric_and_the_models_ones_can_be_read(
         listed = [int(each) for each in measured.locator("tbody th").all_inner_texts()]
         assert listed
         assert not set(listed) & set(violating)
-        expect(page.locator("#front-said")).to_contain_text(f"{len(violating)} results violate a bound")
+        expect(page.locator("#front-caption")).to_contain_text(f"{len(violating)} results violate a bound")
         told = hovered(page, "front", "violates a bound")
         assert re.search(r"^trial \d+: violates the bounds of Viscosity$", told, re.MULTILINE)
         assert "(at most 120\N{NO-BREAK SPACE}mPa·s)" in told
         shares = re.findall(r"(?:Binder A|Butyl acetate|Xylene) ([\d.]+)", told)
         assert sum(map(float, shares)) == pytest.approx(100), "the shares of a mixture sum to the total"
         form = page.locator("#best-context")
-        expect(page.locator("#expected-said")).to_have_text("Enter the context above to see them.")
+        expect(page.locator("#expected-summary")).to_have_text("Enter the context above to see them.")
         form.get_by_label("Humidity").fill("45")
         form.get_by_role("button", name="Show them").click()
         expected = page.get_by_role("region", name="Table of best compromises by the model")
         front = checked(api.get("/v1/studies/clear/front", params={"context": '{"humidity": 45}'}))["model"]
         expect(expected.locator("tbody tr")).to_have_count(len(front))
-        expect(page.locator("#expected-said")).to_contain_text(f"{len(front)} point")
+        expect(page.locator("#expected-summary")).to_contain_text(f"{len(front)} point")
         best = max(each["metrics"]["hardness"]["mean"] for each in front)
         expect(expected.locator("tbody tr").first).to_contain_text(re.compile(rf"{int(best)}[.\d]* \(90%: "))
         drawn(page, "front")
@@ -168,4 +168,4 @@ def test_a_result_that_violates_a_bound_is_not_the_best_so_far(browser: Browser,
     with tab(browser, site) as page:
         page.goto("/studies/own")
         drawn(page, "history")
-        expect(page.locator("#history-said")).to_contain_text("the best is 132.1\N{NO-BREAK SPACE}s, own result R1")
+        expect(page.locator("#history-caption")).to_contain_text("the best is 132.1\N{NO-BREAK SPACE}s, own result R1")

@@ -190,7 +190,7 @@ def pastes_a_table(page: Page) -> None:
     dialog.get_by_role("button", name="Check first").click()
     dialog.get_by_label("Column Mehl is").select_option(label="flour")
     expect(dialog.get_by_role("alert")).to_contain_text("Line 3, column minutes: is 99")
-    expect(dialog.locator("#paste-said")).to_have_text("1 of 2 lines can be added.")
+    expect(dialog.locator("#paste-status")).to_have_text("1 of 2 lines can be added.")
     expect(dialog.locator("#paste-columns")).to_have_text(
         "Read: minutes from “minutes”, flour from “Mehl”, Result from “value”."
     )
@@ -333,10 +333,10 @@ def pastes_metrics_beyond_a_bound(page: Page) -> None:
 
 def bounds_are_drawn(page: Page, api: httpx.Client) -> None:
     drawn(page, "history")
-    expect(page.locator("#history-said")).to_contain_text("8 results; the best is ")
-    expect(page.locator("#history-said")).not_to_contain_text("the best is −9")  # it violates a bound
+    expect(page.locator("#history-caption")).to_contain_text("8 results; the best is ")
+    expect(page.locator("#history-caption")).not_to_contain_text("the best is −9")  # it violates a bound
     page.get_by_label("The charts show").select_option("seconds")
-    expect(page.locator("#history-said")).to_have_text("8 results.")
+    expect(page.locator("#history-caption")).to_have_text("8 results.")
     drawn(page, "slices")
     page.locator("#rows table").wait_for()
     results = checked(api.get("/v1/studies/limited/observations"))["items"]

@@ -42,7 +42,7 @@ def test_charts_are_drawn_along_the_parameters_that_have_an_order(
         page.goto("/studies/dyed")
         for chart in ("parallel", "slices", "importance"):
             drawn(page, chart)
-        expect(page.locator("#parallel-said")).to_contain_text("9 results across 1 parameter")
+        expect(page.locator("#parallel-caption")).to_contain_text("9 results across 1 parameter")
         page.locator("#contour").scroll_into_view_if_needed()
         expect(page.get_by_text("There is only one parameter to draw, heat; its slice is above.")).to_be_visible()
         expect(page.locator("#recommendation")).to_contain_text("dye ")

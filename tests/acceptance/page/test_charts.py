@@ -44,13 +44,13 @@ def test_what_constraints_and_conditions_leave_out_is_shown(browser: Browser, si
     with tab(browser, site, refused=REFUSALS) as page:
         page.goto("/studies/forbidden")
         drawn(page, "contour")
-        expect(page.locator("#contour-said")).to_contain_text("Hatched: excluded by the constraints.")
+        expect(page.locator("#contour-caption")).to_contain_text("Hatched: excluded by the constraints.")
         page.goto("/studies/left-out")
         drawn(page, "contour", "slices", "partition")
         page.locator("#contour-x").select_option("fat")
         page.locator("#contour-y").select_option("salt")
         expect(page.locator("#contour")).to_have_attribute("data-state", "empty")
-        expect(page.locator("#contour-said")).to_contain_text("are never active together")
+        expect(page.locator("#contour-caption")).to_contain_text("are never active together")
         shown = page.locator("#definition")
         expect(shown.get_by_role("row", name="salt")).to_contain_text("1 to 1\u202f000, log scale")
         expect(shown.get_by_role("row", name="salt")).to_contain_text("kind is water")
@@ -101,7 +101,7 @@ def test_curves_are_drawn_of_trials_that_report(browser: Browser, site: str, api
     with tab(browser, site) as page:
         page.goto("/studies/epochs")
         drawn(page, "curves")
-        expect(page.locator("#curves .said")).to_have_text(
+        expect(page.locator("#curves .caption")).to_have_text(
             "2 trials, 1 of them stopped early; the longest reached step 899."
         )
         curves = page.evaluate("fetch('/studies/epochs/curves.json').then((answer) => answer.json())")
@@ -118,14 +118,14 @@ def test_the_partition_is_replayed_and_charts_are_saved(browser: Browser, site: 
     with tab(browser, site) as page:
         page.goto("/studies/digits")
         drawn(page, "partition", "history", "gap")
-        now = page.locator("#partition .said").inner_text()
+        now = page.locator("#partition .caption").inner_text()
         assert re.match(r"\d+ of \d+ possible parts are in this plane", now)
         present = page.evaluate("fetch('/v1/studies/digits/partition').then((answer) => answer.json())")["items"]
         past = page.evaluate("fetch('/studies/digits/past.json?results=12').then((answer) => answer.json())")
         assert [each["key"] for each in past] == [each["key"] for each in present]
         assert not any(then["mean"] == now["mean"] for then, now in zip(past, present, strict=True))
         page.get_by_label("after result").fill("12")
-        expect(page.locator("#partition .said")).to_contain_text("replay: as of the first 12 results, learned from")
+        expect(page.locator("#partition .caption")).to_contain_text("replay: as of the first 12 results, learned from")
         boxes = page.evaluate("echarts.getInstanceByDom(document.querySelector('#partition .plot')).getOption()")[
             "series"
         ][0]["data"]
@@ -193,7 +193,7 @@ def test_combinations_that_constraints_exclude_are_not_among_the_untried_ones(
     with tab(browser, site) as page:
         page.goto("/studies/limited?charts=coverage")
         drawn(page, "coverage")
-        said = page.locator("#coverage-said")
+        said = page.locator("#coverage-caption")
         expect(said).to_contain_text("1 of 8 possible combinations were tried")
         expect(said).to_contain_text("–: excluded by the constraints")
         page.locator("#coverage .plot").focus()
@@ -256,7 +256,7 @@ def test_what_was_never_tried_is_shown_and_can_be_asked_for(browser: Browser, si
     with tab(browser, site) as page:
         page.goto("/studies/covered?charts=coverage")
         drawn(page, "coverage")
-        expect(page.locator("#coverage-said")).to_contain_text("3 of 6 combinations were tried")
+        expect(page.locator("#coverage-caption")).to_contain_text("3 of 6 combinations were tried")
         plot = page.locator("#coverage .plot")
         plot.focus()
         heard = []
@@ -364,7 +364,7 @@ def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, si
     with tab(browser, site) as page:
         page.goto("/studies/traded")
         drawn(page, "front", "volume", "history", "importance", "parallel", "slices", "partition")
-        expect(page.locator("#front-said")).to_contain_text("of 6 results are best compromises")
+        expect(page.locator("#front-caption")).to_contain_text("of 6 results are best compromises")
         front = checked(api.get("/v1/studies/traded/front"))["observed"]
         rows = page.locator("#compromises tbody tr")
         expect(rows).to_have_count(len(front))
@@ -373,12 +373,12 @@ def test_several_objectives_have_a_front_and_charts_of_each(browser: Browser, si
         expect(page.locator("#compromises thead")).to_contain_text("errorspeedx")
         errors = [float(text) for text in page.locator("#compromises tbody td:nth-child(2)").all_inner_texts()]
         assert errors == sorted(errors)
-        expect(page.locator("#compromises-said")).to_contain_text("6 error ")
+        expect(page.locator("#compromises-summary")).to_contain_text("6 error ")
         expect(page.locator("#open-now + ul li")).to_have_count(1)
         axes = page.evaluate("echarts.getInstanceByDom(document.querySelector('#front .plot')).getOption()")["yAxis"]
         assert axes[0]["nameTextStyle"]["align"] == "left", "the title of the axis is not cut at the edge"
         page.get_by_label("The charts show").select_option("speed")
-        expect(page.locator("#history-said")).to_contain_text("the best is")
+        expect(page.locator("#history-caption")).to_contain_text("the best is")
         page.goto("/studies/traded/trials/7")
         page.get_by_label("error", exact=True).fill("0,5")
         page.get_by_label("speed", exact=True).fill("7")
@@ -411,7 +411,7 @@ def test_labels_of_several_objectives_are_used_everywhere(browser: Browser, site
         for chosen in ("front-x", "front-y", "shown-metric"):
             expect(page.locator(f"#{chosen} option")).to_have_text(["Yield [%]", "Price [€]"])
         expect(page.locator("#best")).to_contain_text("Sorted by Yield.")
-        expect(page.locator("#volume-said")).to_contain_text(re.compile(r"Yield \d+\.\d\s%"))
+        expect(page.locator("#volume-caption")).to_contain_text(re.compile(r"Yield \d+\.\d\s%"))
         page.locator("#front .plot").focus()
         page.keyboard.press("ArrowRight")
         expect(page.locator("#front [role=status]")).to_contain_text("Yield ")
@@ -480,7 +480,7 @@ def test_charts_of_a_study_with_a_bound_and_a_condition(browser: Browser, site: 
         values = sorted(each["value"][-1] for each in [*lines["data"], *beyond["data"]])
         page.locator("#parallel-to").fill(str(values[0]))
         page.keyboard.press("Enter")
-        expect(page.locator("#parallel-said")).to_contain_text("1 result across")
+        expect(page.locator("#parallel-caption")).to_contain_text("1 result across")
         page.locator("#parallel-to").fill("1,234")
         page.keyboard.press("Enter")
         expect(page.locator("#parallel")).to_contain_text("write 1234 or 1.234.")
@@ -488,7 +488,7 @@ def test_charts_of_a_study_with_a_bound_and_a_condition(browser: Browser, site: 
         page.locator("#parallel-to").fill("")
         page.keyboard.press("Enter")
         expect(page.locator("#parallel-to")).not_to_have_attribute("aria-invalid", "true")
-        said = page.locator("#parallel-said")
+        said = page.locator("#parallel-caption")
         expect(said).to_contain_text("2 results beyond a bound, 2 of them better than the best of the others")
         option = option_of(page, "history")
         by_name = {each["name"]: each for each in option["series"] if "name" in each}
@@ -498,12 +498,12 @@ def test_charts_of_a_study_with_a_bound_and_a_condition(browser: Browser, site: 
             "ten own results are between trials 2 and 3"
         )
         assert option["xAxis"][0]["name"] == "trial (results without a trial have no number)"
-        expect(page.locator("#history-said")).to_contain_text(
+        expect(page.locator("#history-caption")).to_contain_text(
             "1 failed trial below the axis; the best is 0.2, own result R2"
         )
         best = checked(api.get("/v1/studies/net/recommendation"))["model"]["parameters"]
         assert best["optimizer"] == "adam"
-        expect(page.locator("#slices-said")).to_contain_text("pass through, optimizer adam")
+        expect(page.locator("#slices-caption")).to_contain_text("pass through, optimizer adam")
         slices = option_of(page, "slices")
         crossed = {
             axis["name"]: slices["series"][2 * i + 1]["markLine"]["data"] for i, axis in enumerate(slices["xAxis"])

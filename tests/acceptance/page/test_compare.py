@@ -156,7 +156,7 @@ def test_studies_with_two_objectives_have_their_compromises_and_their_progress_i
         expect(row).to_contain_text("2 best compromises: Yield 40 to 80\N{NO-BREAK SPACE}%, purity 70 to 90")
         expect(row).to_contain_text(words)
         expect(row.get_by_role("cell")).to_have_count(4)  # without a bound on what is better than the best result
-        expect(page.locator("#volume-said")).to_contain_text(f"Yield and purity: {words}")
+        expect(page.locator("#volume-caption")).to_contain_text(f"Yield and purity: {words}")
         expect(page.locator("#progress")).to_be_hidden()
         page.goto("/compare?study=goals&study=first")
         drawn(page, "volume", "progress")
@@ -180,7 +180,7 @@ def test_the_best_compromises_of_several_studies_are_in_one_chart(
         page.goto("/compare?study=batch&study=flow&study=other-unit")
         drawn(page, "front")
         words = "2 studies; batch: 2 best compromises; flow: 2 best compromises; not drawn: other unit."
-        expect(page.locator("#front-said")).to_have_text(words)
+        expect(page.locator("#front-caption")).to_have_text(words)
         rows = list(csv.DictReader(save(page, "front", "csv").read_text("utf-8-sig").splitlines()))
         assert [(row["study"], row["result"], row["y"], row["price"]) for row in rows] == [
             ("batch", "1", "40", "5"),
@@ -221,7 +221,7 @@ def test_a_study_that_one_may_not_read_is_named_and_the_others_are_drawn(browser
     with tab(browser, site, refused=[404]) as page:
         page.goto("/compare?study=first&study=nowhere")
         drawn(page, "progress")
-        expect(page.locator("#progress-said")).to_contain_text("not drawn: nowhere")
+        expect(page.locator("#progress-caption")).to_contain_text("not drawn: nowhere")
         expect(page.get_by_role("row", name="nowhere")).to_contain_text("There is no study 'nowhere'")
 
 
@@ -256,7 +256,8 @@ def test_the_charts_that_a_person_chooses_are_in_the_address_and_stay_with_anoth
             }
             drawn(other, "slice", "importance")
             for chart in ("slice", "importance"):
-                expect(other.locator(f"#{chart}-said")).to_contain_text(re.compile(r"^1 study;.* not drawn: second\.$"))
+                caption = re.compile(r"^1 study;.* not drawn: second\.$")
+                expect(other.locator(f"#{chart}-caption")).to_contain_text(caption)
             expect(other.locator("#progress")).to_be_hidden()
 
 
@@ -272,12 +273,12 @@ def test_learning_curves_are_compared_across_studies_and_across_trials(
         ends = {each["name"]: each["data"][-1] for each in options(page, "curves")["series"]}
         assert ends == {"slow": [3, pytest.approx(2 + 1 / 3)], "quick": [3, pytest.approx(1 + 1 / 3)]}
         page.locator("#curves-which").select_option("the last 100 trials")
-        expect(page.locator("#curves-said")).to_have_text("2 studies; 4 curves.")
+        expect(page.locator("#curves-caption")).to_have_text("2 studies; 4 curves.")
         page.goto("/studies/slow")
         drawn(page, "curves")
         page.get_by_label("or trials").fill("2, 7")
         page.get_by_label("or trials").press("Enter")
-        expect(page.locator("#curves-said")).to_contain_text("Without reports: 7.")
+        expect(page.locator("#curves-caption")).to_contain_text("Without reports: 7.")
         page.wait_for_url("**/studies/slow?curves-trials=2*")
         assert [each["name"] for each in options(page, "curves")["series"]] == ["trial 2"]
         assert options(page, "curves")["series"][0]["lineStyle"]["color"] == "#0072b2"
@@ -304,11 +305,11 @@ def test_20000_results_are_a_density_and_no_band(browser: Browser, large: str) -
         assert drawn
         assert not [value for value in drawn if found["low"] <= value <= found["high"]]
         assert drawn.count(FAR) == LARGE // EVERY
-        expect(page.locator("#history-said")).to_contain_text("areas of a stronger colour have more results")
+        expect(page.locator("#history-caption")).to_contain_text("areas of a stronger colour have more results")
         expect(page.locator("#history-expected")).to_be_disabled()
         page.locator("#parallel").scroll_into_view_if_needed()
         page.locator("#parallel[data-state=shown]").wait_for()
-        expect(page.locator("#parallel-said")).to_contain_text(re.compile(r"1.[45]\d\d of 20.000 results drawn"))
+        expect(page.locator("#parallel-caption")).to_contain_text(re.compile(r"1.[45]\d\d of 20.000 results drawn"))
         lines = [each["value"][-1] for each in options(page, "parallel")["series"][0]["data"]]
         assert sum(9.5 < value < 10.5 for value in lines) > len(lines) / 4
         page.goto("/compare?study=large&charts=points")
@@ -405,10 +406,10 @@ def test_a_study_is_listed_before_the_others_are_read(browser: Browser, site: st
         expect(rows.nth(1).get_by_role("cell").nth(3)).to_have_text("4")
         expect(rows.nth(0)).to_have_text("firstLoading …")
         page.locator("#progress[data-state=shown][aria-busy=true]").wait_for()
-        expect(page.locator("#progress-said")).to_contain_text("not loaded yet: first")
+        expect(page.locator("#progress-caption")).to_contain_text("not loaded yet: first")
         held[0].continue_()
         expect(rows.nth(0).get_by_role("cell").nth(3)).to_have_text("3")
-        expect(page.locator("#progress-said")).to_have_text("2 studies.")
+        expect(page.locator("#progress-caption")).to_have_text("2 studies.")
 
 
 def test_the_printed_comparison_has_its_charts(browser: Browser, site: str) -> None:
@@ -480,7 +481,7 @@ def test_a_model_that_has_failed_is_not_asked_again_at_once(browser: Browser, si
         wait_for(lambda: page.evaluate("performance.now()") and held)
         held[0].fulfill(status=503)
         drawn(page, "importance")
-        expect(page.locator("#importance-said")).to_have_text("1 study; not drawn: second.")
+        expect(page.locator("#importance-caption")).to_have_text("1 study; not drawn: second.")
         page.wait_for_timeout(500)  # for further requests
         assert len(asked) == 1
 
@@ -550,7 +551,7 @@ def test_choices_of_the_address_wait_for_no_study(browser: Browser, site: str) -
         assert options(page, "progress")["yAxis"][0]["type"] == "log"
         page.locator("#progress").get_by_label("log scale").uncheck()
         held[0].continue_()
-        expect(page.locator("#progress-said")).to_have_text("2 studies.")
+        expect(page.locator("#progress-caption")).to_have_text("2 studies.")
         page.wait_for_url("**/compare?study=first&study=second&progress-across=share")
         expect(page.locator("#progress").get_by_label("log scale")).not_to_be_checked()
         assert options(page, "progress")["yAxis"][0]["type"] == "value"

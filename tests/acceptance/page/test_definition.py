@@ -149,7 +149,7 @@ def test_the_json_follows_the_form_and_says_what_is_wrong_with_it(browser: Brows
     """Invalid JSON is kept and not sent; a definition that the form cannot show is sent unchanged."""
     with tab(browser, site, size=PHONE, refused=REFUSALS) as page:
         open_form(page)
-        text, said = page.get_by_label("Definition", exact=True), page.locator("#json-said")
+        text, said = page.get_by_label("Definition", exact=True), page.locator("#json-status")
         row = page.get_by_role("group", name="Parameter 1")
         row.get_by_label("Name").fill("x")
         row.get_by_label("From").fill("0")

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.acceptance.page.studies import checked
-from tests.acceptance.page.tabs import DESKTOP, PHONE, tab
+from tests.acceptance.page.tabs import DESKTOP, PHONE, accessible, tab
 from tests.samples import some
 from tests.servers import server_on
 
@@ -273,6 +273,31 @@ def test_the_list_of_studies_fits_and_its_texts_stand_apart(browser: Browser, si
             assert check is not None
             assert title is not None
             assert check["x"] + check["width"] <= title["x"], "beside the title"
+
+
+@pytest.mark.long
+def test_a_phone_shows_each_result_with_its_conditions(browser: Browser, site: str, api: httpx.Client) -> None:
+    """Conditions that a result does not have are left out, and the row is edited in place."""
+    parameters = [
+        {"name": "catalyst", "kind": "categorical", "choices": ["Pd", "none"]},
+        {"name": "loading", "kind": "float", "low": 0, "high": 9, "unit": "mol%", "when": {"catalyst": ["Pd"]}},
+    ]
+    checked(api.post("/v1/studies", json={"id": "phone", "direction": "maximize", "parameters": parameters}))
+    for point, value in (({"catalyst": "Pd", "loading": 2.5}, 70), ({"catalyst": "none"}, 3)):
+        checked(api.post("/v1/studies/phone/observe", json={"parameters": point, "value": value}))
+    with tab(browser, site, size=PHONE) as page:
+        page.goto("/studies/phone/results?sort=value")
+        assert fits(page)
+        table = page.get_by_role("region", name="Results")
+        assert table.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+        with_loading, without = page.locator("#rows tbody tr").all()
+        expect(with_loading.locator("[data-title='loading [mol%]']")).to_be_visible()
+        expect(without.locator("[data-title='loading [mol%]']")).to_be_hidden()
+        with_loading.get_by_role("button", name="Edit").click()
+        page.get_by_role("textbox", name="result", exact=True).fill("71,5")
+        page.get_by_role("button", name="Save the correction").click()
+        expect(with_loading).to_contain_text("71.5")
+        assert accessible(page) == []
 
 
 @pytest.mark.long

@@ -54,7 +54,7 @@ def test_slices_of_a_mixture_hatch_what_exceeds_the_sum(browser: Browser, site: 
     with tab(browser, site) as page:
         page.goto("/studies/sliced")
         drawn(page, "contour")
-        expect(page.locator("#contour-said")).to_contain_text("The other shares adjust. Hatched: excluded")
+        expect(page.locator("#contour-caption")).to_contain_text("The other shares adjust. Hatched: excluded")
         accessible(page)
 
 
@@ -72,9 +72,9 @@ def test_rounded_shares_in_a_table_are_scaled_to_the_total_on_request(
         page.get_by_role("button", name="Paste earlier results").click()
         page.locator("#paste-text").fill(table)
         page.get_by_role("button", name="Check first").click()
-        expect(page.locator("#paste-said")).to_contain_text("1 of 3 lines can be added.")
+        expect(page.locator("#paste-status")).to_contain_text("1 of 3 lines can be added.")
         page.get_by_label("Scale the shares of 1 line to their total: they are rounded").check()
-        expect(page.locator("#paste-said")).to_contain_text("2 of 3 lines can be added.")
+        expect(page.locator("#paste-status")).to_contain_text("2 of 3 lines can be added.")
         expect(page.locator("#paste-table")).to_contain_text("58.3584")
         page.get_by_label("Leave out the line that does not fit").check()
         page.get_by_role("button", name="Add 2 results").click()

@@ -138,11 +138,11 @@ def test_a_report_opens_while_too_many_people_read_the_model(browser: Browser, o
         wait_for(lambda: any(read.done() and read.result().status_code == 503 for read in reads))
         with tab(browser, address, refused=REFUSALS) as page:
             page.goto("/studies/digits/report?charts=")
-            expect(page.locator("#told")).to_contain_text("1 warning")
+            expect(page.locator("#answers")).to_contain_text("1 warning")
             expect(page.locator("#judged")).to_contain_text("The model did not answer in time")
-            expect(page.locator("#told")).not_to_contain_text("The model expects")
+            expect(page.locator("#answers")).not_to_contain_text("The model expects")
             gate.may_continue.set()
-            expect(page.locator("#told")).to_contain_text("The model expects")
+            expect(page.locator("#answers")).to_contain_text("The model expects")
             expect(page.locator("#judged")).not_to_contain_text("The model did not answer in time")
             expect(page.get_by_role("button", name="Print")).to_be_enabled()
 
@@ -290,7 +290,7 @@ def test_each_choice_has_its_name_and_no_names_overlap(browser: Browser, site: s
         for chart in ("coverage", "contour", "slices", "parallel"):
             assert not page.evaluate(OVERLAPPING, chart), chart
             words = page.locator(f"#{chart} .plot svg text").all_text_contents()
-            said = page.locator(f"#{chart}-said").inner_text()
+            said = page.locator(f"#{chart}-caption").inner_text()
             for name in LIGANDS:
                 short = re.search(rf"(\S+…\S+) is {re.escape(name)}", said)
                 expected = re.sub(r"\s", "", short[1] if short else name)

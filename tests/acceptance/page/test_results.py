@@ -190,7 +190,8 @@ def test_rows_of_an_export_that_is_opened_again_are_not_stored_twice(
             path = "/v1/studies/again/export" + ("" if ending == "jsonl" else f"?format={query}")
             file.write_bytes(api.get(path).content)
             opened(page, "again", file)
-            expect(page.locator("#paste-said")).to_contain_text("4 of 4 lines are stored already and will be left out.")
+            told = "4 of 4 lines are stored already and will be left out."
+            expect(page.locator("#paste-status")).to_contain_text(told)
             expect(page.get_by_role("button", name="Nothing to add")).to_be_disabled()
             assert accessible(page) == []
         page.get_by_label("Add those that are stored already").check()

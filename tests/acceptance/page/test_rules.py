@@ -81,4 +81,4 @@ def test_too_few_results_and_none_that_satisfies_the_bounds_are_both_said(
         expect(page.locator("#recommended-now")).to_be_hidden()
         expect(page.locator('#recommendation [data-by="model"]').first).to_be_hidden()
         unfold(page, "partition")
-        expect(page.locator("#partition-said")).to_contain_text("Few results: 3")
+        expect(page.locator("#partition-caption")).to_contain_text("Few results: 3")

@@ -340,7 +340,7 @@ def test_a_table_of_a_spreadsheet_is_looked_at_before_it_is_stored(
         page.get_by_label("Column T (°C) is").select_option("Bath temperature [°C]")
         page.get_by_role("button", name="Back").click()  # the columns stay as they were assigned
         page.get_by_role("button", name="Check first").click()
-        expect(page.locator("#paste-said")).to_have_text(
+        expect(page.locator("#paste-status")).to_have_text(
             "3 results and 1 failed trial will be added. 1 line has no result that counts and is left out."
         )
         expect(page.locator("#paste-columns")).to_contain_text("Note from “Remark”")
@@ -398,7 +398,7 @@ def test_a_file_that_is_saved_gives_the_same_results_in_a_new_study(
         page.goto("/studies/again/results")
         page.get_by_role("button", name="Paste or open a table").click()
         page.get_by_label("File:").set_input_files(file)
-        expect(page.locator("#paste-said")).to_have_text(
+        expect(page.locator("#paste-status")).to_have_text(
             "6 results and 1 failed trial will be added. 2 lines have no result that counts and are left out."
         )
         page.get_by_role("button", name="Add 6 results and 1 failed trial").click()

@@ -79,7 +79,7 @@ def test_numbers_have_units_and_end_at_natural_bounds(browser: Browser, site: st
         expect(page.locator("#assessment")).to_contain_text(re.compile(r"Yield: the best of 9 results is \d\d\.\d\s%"))
         expect(page.locator("#recommendation")).to_contain_text("Yield [%]")
         expect(page.locator("#recommendation")).to_contain_text("t [h]")
-        expect(page.locator("#history-said")).to_contain_text("% ")
+        expect(page.locator("#history-caption")).to_contain_text("% ")
         lines = save(page, "slices", "csv").read_text("utf-8-sig").splitlines()
         bands = [[float(cell) for cell in line.split(",")[-2:]] for line in lines[1:]]
         assert all(0 <= low <= high <= 100 for low, high in bands)

@@ -71,6 +71,10 @@ def test_change_of_a_study_is_refused_if_a_field_was_changed(api: httpx.Client, 
     assert changed(api, study, {"parameters": [{**n, "label": "N"}], "was": {"parameters": [n]}}) == []
     assert changed(api, study, {"parameters": [{**x, "label": "X"}], "was": {"parameters": [x]}}) == []
     assert changed(api, study, {"parameters": [n], "was": {"parameters": [n]}}) == ["/parameters/0"]
+    short = {"name": "x", "kind": "float", "low": x["low"], "high": x["high"]}
+    assert changed(api, study, {"parameters": [x], "was": {"parameters": [short]}}) == ["/parameters/0"], "its label"
+    labelled = {**short, "label": "X"}
+    assert changed(api, study, {"parameters": [labelled], "was": {"parameters": [labelled]}}) == [], "as it was sent"
     found = api.get(study).json()
     assert (found["description"], found["title"], found["quantities"]) == ("first", "t", quantities)
     assert [each["label"] for each in found["parameters"]] == ["X", "N"]

@@ -11,8 +11,10 @@ import sqlalchemy as sa
 
 from adabkb_service.api import refusal_log
 from adabkb_service.api.refusal_log import RefusalLog
+from adabkb_service.app import create_app
+from adabkb_service.settings import Settings
 from tests.integration.api.conftest import DEFINITION
-from tests.servers import server_on
+from tests.servers import server_on, serving
 
 FILL = """
 CREATE FUNCTION refuse() RETURNS {kind} LANGUAGE plpgsql AS
@@ -87,3 +89,18 @@ def test_an_outage_has_one_line_per_interval(caplog: pytest.LogCaptureFixture) -
         "other paths; id of the last: r29): no disk",
         "GET /last was refused with a 503: no disk",
     ]
+
+
+def test_full_folder_for_temporary_files_is_named(other_sqlite: str) -> None:
+    """Whatever a request keeps there, such as an export."""
+
+    def write() -> None:
+        with open("/dev/full", "wb") as file:
+            file.write(b"text")
+
+    app = create_app(Settings(database=other_sqlite, model_processes=0))
+    app.add_api_route("/v1/export", write)
+    with serving(app) as address:
+        answer = httpx.get(f"{address}/v1/export")
+    assert answer.status_code == 503
+    assert "has no space left for temporary files (No space left on device)" in answer.json()["detail"]

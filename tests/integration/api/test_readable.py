@@ -182,3 +182,15 @@ def test_a_study_that_has_such_texts_can_be_read_continued_and_changed(api: http
         answer = api.patch("/v1/studies/s", json=change)
         assert answer.status_code == 200, answer.text
     assert pointers(api.patch("/v1/studies/s", json={"title": f"{OLD}\u202e"})) == ["/title"]
+
+
+def test_two_names_that_look_the_same_are_refused(api: httpx.Client) -> None:
+    """Unicode has two forms of é: one character, and e with an accent after it."""
+    parameters = [{**X, "name": "\N{LATIN SMALL LETTER E WITH ACUTE}"}, {**X, "name": "e\N{COMBINING ACUTE ACCENT}"}]
+    refused = api.post("/v1/studies", json={**DEFINITION, "parameters": parameters})
+    assert pointers(refused) == ["/parameters"]
+    assert "has two parameters named 'é'" in refused.json()["detail"]
+    assert api.post("/v1/studies", json={**DEFINITION, "parameters": parameters[1:]}).status_code == 201
+    added = {"parameters": parameters[:1], "defaults": {parameters[0]["name"]: 0.5}}
+    assert pointers(api.patch("/v1/studies/s", json=added)) == ["/parameters/0/name"]
+    assert api.patch("/v1/studies/s", json={"parameters": [{**parameters[1], "high": 2}]}).status_code == 200

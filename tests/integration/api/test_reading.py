@@ -365,3 +365,11 @@ def test_head_is_supported_wherever_get_is(server: str) -> None:
 def test_start_page_redirects_to_the_documentation(server: str) -> None:
     led = httpx.get(f"{server}/", follow_redirects=True)
     assert (led.status_code, led.url.path) == (200, "/docs")
+
+
+@pytest.mark.parametrize("number", ["01", "+1", "1.0", "%201", "one"])
+def test_a_number_in_a_path_has_one_form(api: httpx.Client, study: str, number: str) -> None:
+    api.post(f"{study}/suggest").raise_for_status()
+    refused = api.get(f"{study}/trials/{number}")
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "path:number")
+    assert api.get(f"{study}/trials/1").status_code == 200

@@ -9,7 +9,7 @@ from adabkb_service.operations.monitoring.sweep import sweep
 from adabkb_service.operations.service import Service
 from adabkb_service.operations.studies import read
 from adabkb_service.operations.studies.manage import create
-from adabkb_service.operations.suggest import RETRY_SECONDS, RETRY_SECONDS_PAUSED
+from adabkb_service.operations.suggest import RETRY_SECONDS, RETRY_SECONDS_RARE
 from adabkb_service.storage.database import Database
 from adabkb_service.timeouts import Timeouts
 from tests.integration.operations.conftest import ManualClock, definition
@@ -64,7 +64,7 @@ def test_successive_failures_pause_the_study_until_it_is_resumed(running: Servic
     assert (study.state, study.reason, study.counts.trials) == ("paused", "failures", 3)
     answer = suggest(running, "s", ONE).view
     assert (answer.trials, answer.reason) == ([], "failures")
-    assert answer.retry_after == RETRY_SECONDS_PAUSED > RETRY_SECONDS
+    assert answer.retry_after == RETRY_SECONDS_RARE > RETRY_SECONDS
     (paused,) = [event for event in read.list_events(running, "s", 0, 1000).items if event.kind == "paused"]
     assert paused.payload == {"reason": "failures", "failures": 3}
     change(running, "s", {"state": "running"})

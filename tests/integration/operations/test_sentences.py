@@ -9,7 +9,7 @@ import pytest
 from adabkb_service.contract.quantities import Quantity
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.operations.service import Service
-from adabkb_service.operations.studies.feed import list_told
+from adabkb_service.operations.studies.feed import list_in_words
 from adabkb_service.operations.studies.manage import create
 from adabkb_service.operations.words.sentences import sentence
 from adabkb_service.storage.rows import EventKind
@@ -88,7 +88,7 @@ def test_who_ended_a_study_stays_known_when_it_goes_on(running: Service) -> None
         change(running, "s", {"budget": 1 if number == 1 else 2})
         if number == 1:
             change(running, "s", {"budget": 2})
-    told = [each.in_words for each in list_told(running, "s", 0, 100).items if each.kind == "completed"]
+    told = [each.in_words for each in list_in_words(running, "s", 0, 100).items if each.kind == "completed"]
     assert told == ["The study is complete. Ended by a user.", "The study is complete. The budget is used up."]
 
 
@@ -102,5 +102,5 @@ def test_browsers_notify_of_what_webhooks_do_except_renewed_leases(running: Serv
     suggest(running, "s", Ask())
     observe(running, "s", Value(1.0, 1))
     observe(running, "s", Value(1.0, parameters={"x": 0.5}))
-    told = [(each.kind, each.trial, each.notifies) for each in list_told(running, "s", 0, 100).items]
+    told = [(each.kind, each.trial, each.notifies) for each in list_in_words(running, "s", 0, 100).items]
     assert told == [("created", None, False), ("suggested", 1, True), ("observed", 1, True), ("observed", None, False)]

@@ -42,7 +42,7 @@ def markdown(service: Service, study_id: str, *, with_audit: bool) -> Iterator[s
 
 def _write(report: StudyReport, file: TextIO) -> None:
     study = report.study
-    file.write(f"# Report of {_text(wording.named(study))}\n\n")
+    file.write(f"# Report of {_text(wording.name_of(study))}\n\n")
     file.write(
         f"Made on {words.moment(report.made_at)} UTC by Ada-BKB service {_text(report.made_by)}, "
         f"from revision {study.revision} of the study.\n\n"

@@ -10,6 +10,8 @@ plate (``closes_plate``), because the new space has no point with the plate's sh
 from __future__ import annotations
 
 import json
+import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -80,7 +82,7 @@ def edit(
     definition = draft.definition
     before = {each.name: each.model_dump(mode="json") for each in definition.parameters}
     new = {each["name"]: each for each in parameters or ()}
-    _check_names(parameters or (), new, defaults or {})
+    _check_names(parameters or (), new, defaults or {}, before)
     changes = _checked_changes(before, new, catalogues or {})
     new_stored = {each["name"]: each for each in with_digests(list(new.values()))}
     stored = definition.model_dump(mode="json")
@@ -220,11 +222,25 @@ def _is_same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _check_names(requested: Sequence[Fields], new: Mapping[str, Any], defaults: Fields) -> None:
+def _check_names(
+    requested: Sequence[Fields], new: Mapping[str, Any], defaults: Fields, before: Mapping[str, Any]
+) -> None:
+    """Refuse a parameter that is given twice, an added one that looks like another one, and other defaults than those
+    of the given parameters.
+
+    Raises:
+        Invalid: one error per such name.
+    """
     field_errors = [
         FieldError(f"/parameters/{index}/name", "is given twice; give each parameter once", "duplicate")
         for index, each in enumerate(requested)
         if any(each["name"] == other["name"] for other in requested[:index])
+    ]
+    names = Counter(unicodedata.normalize("NFC", name) for name in before.keys() | new.keys())
+    field_errors += [
+        FieldError(f"/parameters/{index}/name", "looks like the name of another parameter", "duplicate")
+        for index, each in enumerate(requested)
+        if each["name"] not in before and names[unicodedata.normalize("NFC", each["name"])] > 1
     ]
     field_errors += [
         FieldError(f"/defaults{json_pointer(name)}", NOT_EDITED.format(name=brief(name)), "default")

@@ -17,7 +17,7 @@ from adabkb_service.storage import events, studies
 from adabkb_service.storage.rows import EventKind, EventRow, StudyRow
 
 
-class ToldEvent(Answer):
+class EventInWords(Answer):
     """An event with a sentence about it."""
 
     seq: int
@@ -32,7 +32,7 @@ class ToldEvent(Answer):
     """Whether browsers notify of the event."""
 
 
-def list_told(service: Service, study_id: str, after: int, limit: int) -> Page[ToldEvent, int]:
+def list_in_words(service: Service, study_id: str, after: int, limit: int) -> Page[EventInWords, int]:
     """Return the events with a seq above ``after``, ordered by seq.
 
     Raises:
@@ -41,22 +41,22 @@ def list_told(service: Service, study_id: str, after: int, limit: int) -> Page[T
     with service.database.reading() as connection:
         study = studies.get(connection, study_id)
         found = events.bounded_page(connection, study_id, after, limit)
-        items = [_told(connection, study, row) for row in found.rows]
+        items = [_in_words(connection, study, row) for row in found.rows]
     return Page(items, None if found.is_last else found.rows[-1].seq)
 
 
-def _told(connection: Connection, study: StudyRow, row: EventRow) -> ToldEvent:
+def _in_words(connection: Connection, study: StudyRow, row: EventRow) -> EventInWords:
     is_by_budget = row.kind == "completed" and row.payload.get("reason") == "budget"
     is_ended = is_by_budget and ended_early(connection, study, row.seq) is not None
-    told = sentence(definition_of(study.definition).quantities, row, is_ended_by_user=is_ended)
+    words = sentence(definition_of(study.definition).quantities, row, is_ended_by_user=is_ended)
     is_renewal = row.kind == "leased" and row.payload.get("renewed", False)
     notifies = notification_of(row) is not None and not is_renewal
-    return ToldEvent(
+    return EventInWords(
         seq=row.seq,
         kind=row.kind,
         trial=row.trial,
         created_at=row.created_at,
-        subject=told.subject,
-        in_words=told.text,
+        subject=words.subject,
+        in_words=words.text,
         notifies=notifies,
     )

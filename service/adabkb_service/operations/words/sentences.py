@@ -34,10 +34,10 @@ def sentence(quantities: Quantities, event: EventRow, *, is_ended_by_user: bool 
         event: an event of its log.
         is_ended_by_user: whether a user ended the study with the event ``completed``.
     """
-    if event.trial is not None and (told := _of_trial(quantities, event)):
-        return Sentence(f"Trial {event.trial}", told)
-    told = _of_result(quantities, event) or _of_study(quantities, event, is_ended_by_user=is_ended_by_user)
-    return Sentence("", told)
+    if event.trial is not None and (text := _of_trial(quantities, event)):
+        return Sentence(f"Trial {event.trial}", text)
+    text = _of_result(quantities, event) or _of_study(quantities, event, is_ended_by_user=is_ended_by_user)
+    return Sentence("", text)
 
 
 def whose(trial: int | None, observation: int) -> str:
@@ -87,8 +87,8 @@ def _of_result(quantities: Quantities, event: EventRow) -> str:
             return f"A user's own result: {result(quantities, event.payload)}"
         case "corrected":
             of_user = f" by {event.user}" if event.user else ""
-            told = corrected(quantities, event.payload)
-            return f"{whose(event.trial, event.payload['observation'])} was {told}{of_user}{_because(event)}"
+            text = corrected(quantities, event.payload)
+            return f"{whose(event.trial, event.payload['observation'])} was {text}{of_user}{_because(event)}"
         case "measured":
             of_result = whose(event.trial, event.payload["observation"])
             return f"{of_result} got {added(quantities, event.payload)}, which it lacked"

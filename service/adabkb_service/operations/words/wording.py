@@ -108,7 +108,7 @@ NOTIFICATIONS: Mapping[str, str] = {
 RIGHTS: Mapping[str, str] = {"read": "read", "work": "ask for points and store results"}
 
 
-def named(study: Study | ListedStudy) -> str:
+def name_of(study: Study | ListedStudy) -> str:
     """Return the title of a study or, without one, its id."""
     return study.title or study.id
 

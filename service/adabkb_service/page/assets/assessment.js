@@ -46,17 +46,17 @@ export class AssessmentPanel {
     this.askedAt = Date.now();
     let isBusy = false;
     try {
-      const [found, study] = await Promise.all([this.data.assessment(), this.data.study()]);
-      isBusy = found.checks.some(({ check }) => check === "model_busy");
-      this.panel.replaceChildren(this.sentences(found, study), ...this.warnings(found, study));
+      const [assessment, study] = await Promise.all([this.data.assessment(), this.data.study()]);
+      isBusy = assessment.checks.some(({ check }) => check === "model_busy");
+      this.panel.replaceChildren(this.sentences(assessment, study), ...this.warnings(assessment, study));
       this.onShown();
-      this.doubtBest(found);
+      this.doubtBest(assessment);
     } catch (error) {
       console.debug(error);
       isBusy = statusOf(error) === 503;
-      const said = this.panel.querySelector(".said");
-      if (said)
-        said.textContent = `${messageOf(error)} The page tries again ${isBusy ? "soon" : "when the study changes"}.`;
+      const caption = this.panel.querySelector(".caption");
+      if (caption)
+        caption.textContent = `${messageOf(error)} The page tries again ${isBusy ? "soon" : "when the study changes"}.`;
     }
     this.panel.removeAttribute("aria-busy");
     this.timer = undefined;
@@ -68,7 +68,7 @@ export class AssessmentPanel {
   }
 
   /** Add a note to the best result if the other results contradict it.
-   * @param {Assessment} found
+   * @param {Assessment} assessment
    */
   doubtBest({ progress }) {
     const column = document.querySelector("#measured-now");
@@ -79,20 +79,20 @@ export class AssessmentPanel {
   }
 
   /** The sentences, each below its question.
-   * @param {Assessment} found
+   * @param {Assessment} assessment
    * @param {ShownStudy} study
    */
-  sentences(found, study) {
+  sentences(assessment, study) {
     const list = document.createElement("dl");
     for (const [question, name] of QUESTIONS) {
-      const sentence = found[name]?.text;
+      const sentence = assessment[name]?.text;
       if (!sentence) continue;
-      const [row, term, said] = ["div", "dt", "dd"].map((tag) => document.createElement(tag));
+      const [row, term, description] = ["div", "dt", "dd"].map((tag) => document.createElement(tag));
       term.textContent = question;
-      if (name === "findings") said.append(...lines(sentence.split("\n")));
-      else said.textContent = sentence;
-      if (name === "findings") said.append(...this.tries(found.findings?.untried ?? {}, study));
-      row.append(term, said);
+      if (name === "findings") description.append(...lines(sentence.split("\n")));
+      else description.textContent = sentence;
+      if (name === "findings") description.append(...this.tries(assessment.findings?.untried ?? {}, study));
+      row.append(term, description);
       list.append(row);
     }
     return list;
@@ -129,7 +129,7 @@ export class AssessmentPanel {
     button.addEventListener("click", () => {
       const form = byId("widen-form", HTMLFormElement);
       form.reset();
-      byId("widen-said", HTMLElement).textContent =
+      byId("widen-text", HTMLElement).textContent =
         `The range of ${name} is ${inUnit(`${shown(low)} – ${shown(high)}`, unit)} now.`;
       byId("widen-end", HTMLElement).textContent = titled(end === "high" ? "New upper end" : "New lower end", "", unit);
       const before = { parameters: was };
@@ -151,7 +151,7 @@ export class AssessmentPanel {
   }
 
   /** The reasons not to rely on the model, as a list; nothing without any.
-   * @param {Assessment} found
+   * @param {Assessment} assessment
    * @param {ShownStudy} study
    */
   warnings({ checks }, study) {

@@ -12,14 +12,14 @@ const boxes = (holder) => queryAll(holder, "input[type=checkbox]", HTMLInputElem
  * @param {HTMLElement[]} rows of parameters
  */
 export function fitBoxes(holder, rows) {
-  const named = rows.map((row) => [row.dataset.key, text(row, "name")]);
-  if (!differs(holder, named)) return;
+  const entries = rows.map((row) => [row.dataset.key, text(row, "name")]);
+  if (!differs(holder, entries)) return;
   const checked = boxes(holder).filter((box) => box.checked);
   const isChecked = new Set(checked.map((box) => box.dataset.of));
   holder.replaceChildren(
-    ...named.map(([key, name]) => {
+    ...entries.map(([key, name]) => {
       const box = createElement("input", { type: "checkbox", checked: isChecked.has(key) });
-      Object.assign(box.dataset, { of: key, named: name });
+      Object.assign(box.dataset, { of: key, name });
       return createElement("label", { className: "check" }, box, ` ${name}`);
     }),
   );
@@ -31,14 +31,14 @@ export function fitBoxes(holder, rows) {
 export const checkedIn = (holder) =>
   boxes(holder)
     .filter((box) => box.checked)
-    .map((box) => String(box.dataset.named));
+    .map((box) => String(box.dataset.name));
 
 /** Check the boxes of parameters by their names, and no others.
  * @param {HTMLElement} holder
  * @param {string[]} names
  */
 export function checkIn(holder, names) {
-  for (const box of boxes(holder)) box.checked = names.includes(String(box.dataset.named));
+  for (const box of boxes(holder)) box.checked = names.includes(String(box.dataset.name));
 }
 
 /** The field of an error about the checked parameters.

@@ -250,6 +250,8 @@ export function ramp(
   };
 }
 
+/** The class of a page that is light even if the browser is dark, with charts in the width of paper. */
+export const PAPER = "paper";
 const BUSY = 503; // HTTP status
 const MIN_MILLISECONDS = 2500;
 const SHARE_OF_TIME = 0.1;
@@ -266,8 +268,8 @@ const STEPS = /** @type {Record<string, [number, number]>} */ ({
 
 /** A chart on the page.
  *
- * make() returns {option, header, rows, said, height?} or {empty: a sentence}; option is for ECharts, header and rows
- * are the chart as a table, said is the chart in words.
+ * make() returns {option, header, rows, caption, height?} or {empty: a sentence}. The option is for ECharts, the header
+ * and the rows are the chart as a table, and the caption is the chart in words.
  */
 export class Chart {
   /**
@@ -278,7 +280,7 @@ export class Chart {
   constructor(name, make, { select } = {}) {
     this.frame = byId(name, HTMLElement);
     this.plot = query(this.frame, ".plot", HTMLElement);
-    this.caption = query(this.frame, ".said", HTMLElement);
+    this.caption = query(this.frame, ".caption", HTMLElement);
     this.make = make;
     this.select = select;
     this.isDue = true;
@@ -389,8 +391,8 @@ export class Chart {
   }
 
   /** @param {Drawn} made */
-  show({ option, said, height }) {
-    this.setState("shown", said);
+  show({ option, caption, height }) {
+    this.setState("shown", caption);
     this.plot.style.height = height ? `${height}px` : "";
     if (!this.chart) {
       this.chart = echarts.init(this.plot, null, { renderer: this.isPrinted ? "svg" : "canvas" });

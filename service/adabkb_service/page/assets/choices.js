@@ -14,34 +14,34 @@ const TRUTHS = [
 let made = 0;
 
 /** @param {string | undefined} name */
-const named = (name) => `[data-part="${CSS.escape(String(name))}"]`;
+const selectorOf = (name) => `[data-part="${CSS.escape(String(name))}"]`;
 
 /** A part of a row, if it has one of this name.
  * @param {Element} row
  * @param {string | undefined} name
  * @returns {HTMLElement | null}
  */
-export const part = (row, name) => row.querySelector(named(name));
+export const part = (row, name) => row.querySelector(selectorOf(name));
 
 /** A part of a row, which it must have.
  * @param {Element} row
  * @param {string} name
  */
-export const area = (row, name) => query(row, named(name), HTMLElement);
+export const area = (row, name) => query(row, selectorOf(name), HTMLElement);
 
 /** A check box of a row.
  * @param {Element} row
  * @param {string} name
  */
-export const box = (row, name) => query(row, named(name), HTMLInputElement);
+export const box = (row, name) => query(row, selectorOf(name), HTMLInputElement);
 
 /** A field of a row.
  * @param {Element} row
  * @param {string} name
  */
 export function field(row, name) {
-  const found = area(row, name);
-  if (isField(found)) return found;
+  const element = area(row, name);
+  if (isField(element)) return element;
   throw new TypeError(`The part ${name} of a row is not a field.`);
 }
 
@@ -50,8 +50,8 @@ export function field(row, name) {
  * @param {string} name
  */
 export function text(row, name) {
-  const found = meant(field(row, name), String);
-  return typeof found === "string" ? found : field(row, name).value.trim();
+  const value = meant(field(row, name), String);
+  return typeof value === "string" ? value : field(row, name).value.trim();
 }
 
 /** A copy of a template of the page.
@@ -92,7 +92,7 @@ const ordered = (typed) => (Number.isFinite(numeral(typed)) ? numeral(typed) : t
 /** The fields of the values of a row.
  * @param {Element} row
  */
-export const fields = (row) => queryAll(row, named("choice"), HTMLInputElement);
+export const fields = (row) => queryAll(row, selectorOf("choice"), HTMLInputElement);
 /** @param {Element} row */
 const filled = (row) => fields(row).filter((field) => field.value.trim() !== "");
 
@@ -123,16 +123,16 @@ export function distinct(row) {
       if (typeof unclear === "string" && unclear && unclear === clearer(each.value))
         throw new Mistyped(each, `Value ${i + 1}: ${unclear}`);
     });
-  const found = choices(row);
-  found.forEach(({ value, typed }, i) => {
-    const first = found.findIndex((other) => other.value === value);
+  const all = choices(row);
+  all.forEach(({ value, typed }, i) => {
+    const first = all.findIndex((other) => other.value === value);
     if (first < i)
       throw new Mistyped(
         filled(row)[i],
-        `Value ${i + 1}: “${typed}” is the same as value ${first + 1}, “${found[first].typed}”. Remove one of the two.`,
+        `Value ${i + 1}: “${typed}” is the same as value ${first + 1}, “${all[first].typed}”. Remove one of the two.`,
       );
   });
-  return found.map((each) => each.value);
+  return all.map((each) => each.value);
 }
 
 /** The field of the value at a place; the first field if there is none.
@@ -336,11 +336,11 @@ export function weights(row) {
   const known = new Map(
     [...area(row, "weights").querySelectorAll("input")].map((each) => [each.dataset.key, number(each)]),
   );
-  const found = choices(row).flatMap(({ value, key }) => {
+  const weighted = choices(row).flatMap(({ value, key }) => {
     const weight = known.get(key);
     return weight === undefined ? [] : [{ name: inText(value), weight }];
   });
-  return found.length ? Object.fromEntries(found.map(({ name, weight }) => [name, weight])) : undefined;
+  return weighted.length ? Object.fromEntries(weighted.map(({ name, weight }) => [name, weight])) : undefined;
 }
 
 /** The field of the weight of a value, by its text; the first field if there is no such value.
@@ -350,6 +350,6 @@ export function weights(row) {
  */
 export function fieldOfWeight(row, name) {
   const inputs = [...area(row, "weights").querySelectorAll("input")];
-  const found = choices(row).find(({ value }) => inText(value) === name);
-  return inputs.find((each) => each.dataset.key === found?.key) ?? inputs[0];
+  const choice = choices(row).find(({ value }) => inText(value) === name);
+  return inputs.find((each) => each.dataset.key === choice?.key) ?? inputs[0];
 }

@@ -44,7 +44,7 @@ const shownNames = () =>
     .join(",");
 
 /** The charts that the address names, if the page has one of them. */
-function named() {
+function namesInAddress() {
   const names = new URLSearchParams(location.search).get(CHARTS)?.split(",");
   return names?.some((name) => frames().some((each) => each.id === name)) ? names : undefined;
 }
@@ -57,7 +57,7 @@ let usualNames;
 /** Show the charts that the address names, also before the selects have their options. */
 export function showChosenCharts() {
   usualNames = new Set(shownNames().split(","));
-  const names = named();
+  const names = namesInAddress();
   if (!names) return;
   for (const frame of frames()) {
     frame.hidden = !names.includes(frame.id);
@@ -72,7 +72,7 @@ export function showChosenCharts() {
 export function showByDefault(name, isShown) {
   if (isShown) usualNames?.add(name);
   else usualNames?.delete(name);
-  if (!named()) byId(name, HTMLElement).hidden = !isShown;
+  if (!namesInAddress()) byId(name, HTMLElement).hidden = !isShown;
 }
 
 /** The default of each setting to which the address has been applied.
@@ -113,8 +113,8 @@ export function keepChoices() {
   /** The settings that differ from the defaults of the page. */
   const differing = () => {
     const now = shownNames();
-    const found = usual.filter(([each, value]) => textOf(each) !== value).map(([each]) => [each.id, textOf(each)]);
-    return new URLSearchParams(now === usualCharts ? found : [[CHARTS, now], ...found]);
+    const changed = usual.filter(([each, value]) => textOf(each) !== value).map(([each]) => [each.id, textOf(each)]);
+    return new URLSearchParams(now === usualCharts ? changed : [[CHARTS, now], ...changed]);
   };
   const keep = () => {
     const kept = new URLSearchParams(location.search);

@@ -229,7 +229,7 @@ export function guess(header, known) {
     return role.key;
   };
   const exactly = header.map((name) => take(known.find((role) => [...role.names, role.label].includes(name))));
-  const found = header.map(
+  const roles = header.map(
     (name, i) =>
       exactly[i] ||
       take(
@@ -243,36 +243,36 @@ export function guess(header, known) {
       ),
   );
   header.forEach((title, i) => {
-    if (found[i]) return;
+    if (roles[i]) return;
     const name = withoutUnit(title);
     const isError = OF_ERRORS.includes(plain(name)) || OF_ERRORS.includes(name.trim().toLowerCase());
-    const before = found[i - 1] ?? "";
+    const before = roles[i - 1] ?? "";
     if (isError)
-      found[i] = take(
+      roles[i] = take(
         known.find(
           (role) => role.key === (before.startsWith("metric:") ? before.replace("metric", "error") : "std_error"),
         ),
       );
-    else if (OF_RESULTS.includes(plain(name))) found[i] = take(known.find((role) => role.key === "value"));
-    else if (OF_NOTES.includes(plain(name))) found[i] = take(known.find((role) => role.key === "note"));
+    else if (OF_RESULTS.includes(plain(name))) roles[i] = take(known.find((role) => role.key === "value"));
+    else if (OF_NOTES.includes(plain(name))) roles[i] = take(known.find((role) => role.key === "note"));
   });
   header.forEach((title, i) => {
     const name = withoutUnit(title);
-    if (found[i] || plain(name).length < MIN_ABBREVIATION) return;
+    if (roles[i] || plain(name).length < MIN_ABBREVIATION) return;
     const meant = known.filter(
       ({ key, names }) => !taken.has(key) && names.some((each) => each && abbreviates(name, each)),
     );
-    if (meant.length === 1) found[i] = take(meant[0]);
+    if (meant.length === 1) roles[i] = take(meant[0]);
   });
   header.forEach((title, i) => {
     const unit = unitIn(title);
-    if (found[i] || !unit) return;
+    if (roles[i] || !unit) return;
     const meant = known.filter(
       (role) => role.unit === unit && !taken.has(role.key) && role.names.some((each) => each && areAlike(title, each)),
     );
-    if (meant.length === 1) found[i] = take(meant[0]);
+    if (meant.length === 1) roles[i] = take(meant[0]);
   });
-  return found;
+  return roles;
 }
 
 const NUMBERS = /\d(?:[\d.,'’\s]*\d)?/g; // in a cell, of which there may be two: “82.4 ± 1.5”
@@ -299,8 +299,8 @@ function signIn(text) {
  * @returns {DecimalSign | undefined}
  */
 export function decimalSign(cells) {
-  const found = new Set(cells.flatMap((cell) => (cell.match(NUMBERS) ?? []).map(signIn)).filter((each) => each));
-  return found.size === 1 ? [...found][0] : undefined;
+  const signs = new Set(cells.flatMap((cell) => (cell.match(NUMBERS) ?? []).map(signIn)).filter((each) => each));
+  return signs.size === 1 ? [...signs][0] : undefined;
 }
 
 /** The decimal sign of each column: that which its cells reveal or, otherwise, those of all columns of numbers. Texts
@@ -356,15 +356,15 @@ function meant(parameter, cell, sign) {
   const choices = given[parameter.kind] ?? parameter.choices ?? parameter.values;
   if (!choices) return number(cell, parameter.unit ?? undefined, sign);
   const value = numberIn(parameter, cell, sign);
-  const found = choices.findIndex(
+  const index = choices.findIndex(
     (choice) => choice === cell || shown(choice) === cell || JSON.stringify(choice) === cell || choice === value,
   );
   const alike = choices.filter((choice) => shown(choice).toLowerCase() === cell.trim().toLowerCase());
-  if (found < 0 && alike.length === 1) return alike[0]; // only upper and lower case differ
-  if (found < 0 && !Number.isNaN(new Scale(parameter).between(value))) return value;
-  if (found < 0)
+  if (index < 0 && alike.length === 1) return alike[0]; // only upper and lower case differ
+  if (index < 0 && !Number.isNaN(new Scale(parameter).between(value))) return value;
+  if (index < 0)
     throw new Error(`“${cell}” is not one of ${choices.map((choice) => `“${shown(choice)}”`).join(", ")}.`);
-  return choices[found];
+  return choices[index];
 }
 
 /** The number in a cell; NaN if there is none.

@@ -122,9 +122,9 @@ function list(all) {
  */
 async function learn(each) {
   const { cursor, records } = each;
-  const found = await learned(each);
+  const answers = await learned(each);
   if (each.cursor !== cursor) return;
-  Object.assign(each, found);
+  Object.assign(each, answers);
   list(all);
   if (each.records !== records) for (const chart of ofResults) chart.more(); // without doubtful results
 }
@@ -141,13 +141,13 @@ function follow(each) {
   const read = async () => {
     [isStale, readAt] = [false, Date.now()];
     each.data.changed();
-    const found = await compared(each.id, each.data);
-    if (found.error !== undefined) {
+    const latest = await compared(each.id, each.data);
+    if (latest.error !== undefined) {
       if (++failures < MAX_FAILURES) isStale = true;
     } else {
       failures = 0;
       const { now, front, isLearned } = each; // until the model answers
-      Object.assign(each, found, { now, front, isLearned });
+      Object.assign(each, latest, { now, front, isLearned });
       name(readable);
       list(all);
       for (const chart of [...ofResults, ...ofModels]) chart.changed();

@@ -56,17 +56,17 @@ export async function learned({ data, study, records }) {
   const best = (await data.assessment().catch(unanswered))?.progress;
   const latest = (await data.hasBestNow()) ? await data.latest().catch(unanswered) : undefined;
   const front = study.objectives?.length ? await data.front().catch(unanswered) : undefined;
-  const found = {
+  const answers = {
     ...(latest ? { now: latest.model } : {}),
     ...(front ? { front } : {}),
     ...(best ? { isDoubted: best.is_doubted, repeated: best.measured } : {}),
     isLearned: true,
   };
-  if (!records.some(([seq]) => doubted.has(seq))) return found;
+  if (!records.some(([seq]) => doubted.has(seq))) return answers;
   const history = await data.history().catch(unanswered);
-  if (!history) return found;
+  if (!history) return answers;
   const better = improving(study, records, history.results, doubted);
-  return { ...found, records: better.map(({ seq, value }) => [seq, value]) };
+  return { ...answers, records: better.map(({ seq, value }) => [seq, value]) };
 }
 
 /** Name the studies by their titles; studies with the same title also by their IDs.
@@ -106,12 +106,12 @@ export function comparisonCharts(all, readable) {
 async function answered(studies, read, chart) {
   if (!studies.length) return [];
   /** @type {({ value: T } | undefined)[]} */
-  const found = studies.map(() => undefined);
+  const received = studies.map(() => undefined);
   const missing = new Set(studies);
   let isTaken = false;
   const reads = studies.map(async (each, i) => {
     try {
-      found[i] = { value: await read(each) };
+      received[i] = { value: await read(each) };
     } catch (error) {
       missing.delete(each);
       chart.showBusy();
@@ -125,7 +125,7 @@ async function answered(studies, read, chart) {
   });
   await pause(0); // for the answers that are known already
   isTaken = true;
-  const values = found.flatMap((each) => (each ? [each.value] : []));
+  const values = received.flatMap((each) => (each ? [each.value] : []));
   chart.missing = missing;
   return values;
 }
@@ -240,7 +240,7 @@ function inPanels(option, of) {
  * @param {Compared[]} drawn
  * @param {string[]} [more]
  */
-function said(all, drawn, more = []) {
+function captionOf(all, drawn, more = []) {
   const parts = [counted(drawn.length, "study").replace("studys", "studies")];
   parts.push(...more);
   const left = all.filter((each) => !drawn.some(({ id }) => id === each.id));
@@ -306,7 +306,7 @@ function progress(all, readable) {
     };
     const rows = drawn.flatMap((each) => each.records.map(([seq, value]) => [each.id, seq, value]));
     const height = inPanels(option, drawn);
-    return { option, header: ["study", "result", "best_so_far"], rows, height, said: said(all, drawn) };
+    return { option, header: ["study", "result", "best_so_far"], rows, height, caption: captionOf(all, drawn) };
   });
 }
 
@@ -325,8 +325,8 @@ function points(all, readable) {
       const results = history.results.filter((result) => !result.excluded && Number.isFinite(result.value));
       return { each, density, results };
     };
-    const found = await answered(readable, read, chart);
-    const having = found.filter(({ results }) => results.length);
+    const answers = await answered(readable, read, chart);
+    const having = answers.filter(({ results }) => results.length);
     if (!having.length) return { empty: "None of these studies has results of a single objective yet." };
     const ink = colours();
     const option = begun(ink);
@@ -369,7 +369,7 @@ function points(all, readable) {
       option,
       header: ["study", "result", "trial", "value"],
       rows: having.flatMap(({ each, results }) => results.map(({ seq, trial, value }) => [each.id, seq, trial, value])),
-      said: said(all, drawn, dense),
+      caption: captionOf(all, drawn, dense),
     };
   };
   return new Chart("points", make, { select: ({ data }) => data.page && location.assign(data.page) });
@@ -384,8 +384,8 @@ function volume(all, readable) {
     const empty = obstacle(all, readable);
     if (empty) return { empty };
     const several = readable.filter((each) => each.study.objectives?.length);
-    const found = await answered(several, async (each) => ({ each, front: await each.data.front() }), chart);
-    const having = found.filter(({ front }) => front.history.length);
+    const answers = await answered(several, async (each) => ({ each, front: await each.data.front() }), chart);
+    const having = answers.filter(({ front }) => front.history.length);
     if (!having.length)
       return { empty: "None of these studies has several objectives and a result beyond its reference point." };
     const ink = colours();
@@ -420,7 +420,7 @@ function volume(all, readable) {
       rows: having.flatMap(({ each, front }) =>
         front.history.map(({ observation, hypervolume }) => [each.id, observation, hypervolume]),
       ),
-      said: said(all, drawn, [...sentences, ...differ]),
+      caption: captionOf(all, drawn, [...sentences, ...differ]),
     };
   });
 }
@@ -519,7 +519,7 @@ function fronts(all, readable) {
       rows: having.flatMap(({ each, front }) =>
         front.observed.map(({ observation, trial, metrics }) => [each.id, observation, trial, metrics[x], metrics[y]]),
       ),
-      said: said(
+      caption: captionOf(
         all,
         having.map(({ each }) => each),
         having.map(({ each, front }) => `${each.name}: ${counted(front.observed.length, "best compromise")}`),
@@ -542,8 +542,8 @@ function curves(all, readable) {
     const empty = obstacle(all, readable);
     if (empty) return { empty };
     const query = which.value ? `?best=${which.value}` : "";
-    const found = await answered(readable, async (each) => ({ each, lines: await each.data.curves(query) }), chart);
-    const having = found.filter(({ lines }) => lines.length);
+    const answers = await answered(readable, async (each) => ({ each, lines: await each.data.curves(query) }), chart);
+    const having = answers.filter(({ lines }) => lines.length);
     if (!having.length) return { empty: "No completed trial of these studies has reported values." };
     const ink = colours();
     const option = begun(ink);
@@ -587,7 +587,7 @@ function curves(all, readable) {
       rows: drawn.flatMap(({ each, curve }) =>
         curve.points.map(([step, value]) => [each.id, curve.trial, step, value]),
       ),
-      said: said(all, studies, [counted(drawn.length, "curve")]),
+      caption: captionOf(all, studies, [counted(drawn.length, "curve")]),
     };
   };
   return new Chart("curves", make, { select: ({ seriesIndex }) => location.assign(pages[seriesIndex]) });
@@ -603,11 +603,11 @@ function importance(all, readable) {
     if (empty) return { empty };
     const titles = titlesOf(readable);
     const single = readable.filter((each) => !each.study.objectives?.length);
-    const found = await answered(single, async (each) => ({ each, found: await each.data.importance() }), chart);
-    const having = found.filter((one) => !one.found.reason);
+    const answers = await answered(single, async (each) => ({ each, importance: await each.data.importance() }), chart);
+    const having = answers.filter(({ importance }) => !importance.reason);
     if (!having.length) return { empty: "None of these studies has enough results." };
     const totals = having.map(
-      ({ each, found: { parameters } }) =>
+      ({ each, importance: { parameters } }) =>
         new Map(
           parameters
             .filter(({ name }) => each.scales.some((scale) => scale.name === name))
@@ -644,7 +644,7 @@ function importance(all, readable) {
       header: ["study", "parameter", "total"],
       rows: having.flatMap(({ each }, i) => [...totals[i]].map(([name, total]) => [each.id, name, total])),
       height: Math.max(260, 90 + names.length * (14 + 14 * having.length)),
-      said: said(all, drawn),
+      caption: captionOf(all, drawn),
     };
   });
 }
@@ -666,11 +666,11 @@ function slice(all, readable) {
       if (!scale || objectives?.length || !counts.observations || (await each.data.tooFew())) return [];
       return [{ each, scale, line: await each.data.slice([name]) }];
     };
-    const found = (await answered(readable, read, chart)).flat();
-    const [first] = found;
+    const answers = (await answered(readable, read, chart)).flat();
+    const [first] = answers;
     if (!first)
       return { empty: `None of these studies has enough results and the parameter ${titlesOf(readable).get(name)}.` };
-    const alike = found.filter(({ scale }) => scale.isNumeric === first.scale.isNumeric);
+    const alike = answers.filter(({ scale }) => scale.isNumeric === first.scale.isNumeric);
     const ink = colours();
     const option = begun(ink);
     const texts = [...new Set(alike.flatMap(({ line }) => line.axes[0].values.map(shown)))];
@@ -747,7 +747,7 @@ function slice(all, readable) {
       rows: alike.flatMap(({ each, line }) =>
         line.predictions.map(({ mean, std, lcb, ucb }, k) => [each.id, line.axes[0].values[k], mean, std, lcb, ucb]),
       ),
-      said: said(
+      caption: captionOf(
         all,
         alike.map(({ each }) => each),
         ["line: the model's expectation; dotted: its interval"],

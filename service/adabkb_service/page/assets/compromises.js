@@ -20,8 +20,8 @@ export const quantitiesOf = ({ objectives = [], metrics = [] }) => [
  * @param {string} name
  */
 export function boundOf({ outcome_constraints: bounds = [], quantities = {} }, name) {
-  const found = bounds.find(({ metric }) => metric === name);
-  const ends = Object.entries({ "at least": found?.lower, "at most": found?.upper }).flatMap(([words, end]) =>
+  const bound = bounds.find(({ metric }) => metric === name);
+  const ends = Object.entries({ "at least": bound?.lower, "at most": bound?.upper }).flatMap(([words, end]) =>
     end == null ? [] : [`${words} ${measured(end, quantities[name])}`],
   );
   return ends.length ? ` (${ends.join(" and ")})` : "";
@@ -100,7 +100,7 @@ export async function listCompromises(data) {
       ),
     ),
   );
-  byId("compromises-said", HTMLElement).replaceChildren(
+  byId("compromises-summary", HTMLElement).replaceChildren(
     ...(observed.length
       ? [createElement("strong", {}, String(observed.length)), ` ${rangesOf(objectives, observed, quantities)}`]
       : [results ? "No result satisfies all bounds yet." : "No results yet."]),
@@ -127,9 +127,9 @@ async function listExpected(data, { objectives, model }, study) {
     ...sorted.slice(0, MAX_ROWS).map((each) => {
       const links = resultsAt(each.parameters, results, study).flatMap((result) => [", ", linkTo(data, result)]);
       const cells = quantitiesOf(study).map((name) => {
-        const found = each.metrics[name];
+        const prediction = each.metrics[name];
         const { unit: _, ...plain } = quantities[name] ?? {};
-        return cell(found ? expected(ofInterval(cut(found, quantities[name]), algorithm), plain) : "–");
+        return cell(prediction ? expected(ofInterval(cut(prediction, quantities[name]), algorithm), plain) : "–");
       });
       return createElement(
         "tr",
@@ -142,7 +142,7 @@ async function listExpected(data, { objectives, model }, study) {
     }),
   );
   byId("expected-table", HTMLElement).hidden = !sorted.length;
-  byId("expected-said", HTMLElement).textContent = isAsked
+  byId("expected-summary", HTMLElement).textContent = isAsked
     ? "Enter the context above to see them."
     : sorted.length
       ? `${counted(sorted.length, "point")}, also in the chart above (diamonds).`

@@ -120,23 +120,23 @@ function labelled(name, properties) {
  * @param {HTMLElement[]} rows all of them
  */
 export function conditions(row, rows) {
-  const found = new Map();
+  const byName = new Map();
   for (const condition of conditionsIn(row)) {
     const select = parentField(condition);
     const parent = parentOf(condition, rows);
     const faulty = (/** @type {string} */ words) => new Mistyped(select, `Active only if: ${words}`);
     if (!parent) throw faulty("choose a parameter, or remove the condition.");
     const name = text(parent, "name");
-    if (found.has(name)) throw faulty(`${name} has two conditions. Name all its values in one of them.`);
+    if (byName.has(name)) throw faulty(`${name} has two conditions. Name all its values in one of them.`);
     const values = isNumeric(parent)
       ? numbers(typedIn(condition), text(parent, "kind"))
       : isCatalogue(parent)
         ? rowsNamed(typedIn(condition))
         : boxed(condition, parent);
     if (!values.length) throw faulty(`choose a value of ${name}, or remove the condition.`);
-    found.set(name, values);
+    byName.set(name, values);
   }
-  return found.size ? Object.fromEntries(found) : undefined;
+  return byName.size ? Object.fromEntries(byName) : undefined;
 }
 
 /** The names of rows in a field.

@@ -79,7 +79,7 @@ export function coverageChart(data) {
       data.tried(names, edges),
       isAsked ? data.excluded(names, edges) : null,
     ]);
-    const found = new Map(counts.map((each) => [each.parts[0] * rows.length + each.parts[1], each]));
+    const byPlace = new Map(counts.map((each) => [each.parts[0] * rows.length + each.parts[1], each]));
     const hasResults = counts.some(({ results }) => results);
     const isAtNoPoint = study.mixtures?.length && hasResults ? await excludedPoints(data, x, y) : () => false;
     const cells = columns.flatMap((column, i) =>
@@ -90,7 +90,7 @@ export function coverageChart(data) {
           failed,
           low,
           high,
-        } = found.get(place) ?? { results: 0, failed: 0, low: null, high: null };
+        } = byPlace.get(place) ?? { results: 0, failed: 0, low: null, high: null };
         const isImpossible = excluded?.[place] === true || isAtNoPoint(column.middle, row.middle);
         const best = study.direction ? (study.direction === "minimize" ? low : high) : null;
         const point = { [x.name]: column.middle, [y.name]: row.middle };
@@ -153,7 +153,7 @@ export function coverageChart(data) {
         each.isExcluded,
         each.best,
       ]),
-      said:
+      caption:
         `${touched.length} of ${possible.length}${hasExcluded ? " possible" : ""} combinations were tried; ` +
         `numbers count results, ×: only failed trials, hatched: never tried${hasExcluded ? `, –: ${EXCLUDED}` : ""}.` +
         (option.xAxis.axisLabel.rotate ? ` ${inFull([x])}` : ""),

@@ -19,12 +19,12 @@ export function curvesChart(data) {
     which.disabled = numbered.length > 0;
     const ofBest = which.value ? `?best=${which.value}` : "";
     const asked = numbered.length ? `?${new URLSearchParams(numbered.map((each) => ["trial", each]))}` : ofBest;
-    const [found, { quantity }] = await Promise.all([data.curves(asked), data.study()]);
-    curves = found;
+    const [loaded, { quantity }] = await Promise.all([data.curves(asked), data.study()]);
+    curves = loaded;
     if (!curves.length) return { empty: nothing(numbered, ofBest) };
     const ink = colours();
     const look = numbered.length ? (/** @type {Curve} */ _, /** @type {number} */ i) => ofTrial(i) : byState(ink);
-    const named = (/** @type {Curve} */ each) => (numbered.length ? `trial ${each.trial}` : STATES[each.state]);
+    const nameOf = (/** @type {Curve} */ each) => (numbered.length ? `trial ${each.trial}` : STATES[each.state]);
     const canBeLog = curves.every((each) => each.points.every(([, value]) => value > 0));
     allow(isLog, canBeLog, NO_LOG);
     /** @type {ChartOption} */
@@ -35,7 +35,7 @@ export function curvesChart(data) {
       yAxis: numbers(ink, { type: canBeLog && isLog.checked ? "log" : "value", scale: true }),
       series: curves.map((each, i) => ({
         type: "line",
-        name: named(each),
+        name: nameOf(each),
         data: each.points,
         showSymbol: each.points.length < 3,
         symbolSize: 5,
@@ -52,7 +52,7 @@ export function curvesChart(data) {
         tooltipOf(curves[seriesIndex], quantity, point),
     };
     const rows = curves.flatMap((each) => each.points.map(([step, value]) => [each.trial, each.state, step, value]));
-    return { option, header: ["trial", "state", "step", "value"], rows, said: said(curves, numbered) };
+    return { option, header: ["trial", "state", "step", "value"], rows, caption: captionOf(curves, numbered) };
   };
   return new Chart("curves", make, {
     select: ({ seriesIndex }) => location.assign(data.trialPage(curves[seriesIndex].trial)),
@@ -106,7 +106,7 @@ function tooltipOf(curve, quantity, point) {
 /** @param {Curve[]} curves
  * @param {string[]} numbered
  */
-function said(curves, numbered) {
+function captionOf(curves, numbered) {
   const stopped = curves.filter((each) => each.state === "stopped").length;
   const longest = Math.max(...curves.map((each) => each.points.at(-1)?.[0] ?? 0));
   const trials = counted(curves.length, "trial");

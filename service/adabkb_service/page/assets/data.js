@@ -32,11 +32,11 @@ function inContext(context) {
  * @param {Record<string, number>} [metrics]
  */
 function beyond({ outcome_constraints: bounds = [] }, metrics) {
-  const found = bounds.filter(({ metric, lower, upper }) => {
+  const violated = bounds.filter(({ metric, lower, upper }) => {
     const value = metrics?.[metric];
     return value !== undefined && ((lower !== null && value < lower) || (upper !== null && value > upper));
   });
-  return found.length ? found.map((each) => each.metric) : null;
+  return violated.length ? violated.map((each) => each.metric) : null;
 }
 
 /** Whether the gap is smaller than the distance to the natural bound, as the server's `quantities.informative` decides.
@@ -94,13 +94,13 @@ export class StudyData {
    * @returns {Promise<ShownStudy>}
    */
   async study() {
-    const found = await this.once("study", () => call("GET", this.api));
+    const stored = await this.once("study", () => call("GET", this.api));
     const name = this.shown();
-    const quantity = found.quantities?.[name ?? "value"] ?? {};
+    const quantity = stored.quantities?.[name ?? "value"] ?? {};
     /** @type {ShownStudy} */
     const study = {
-      ...found,
-      gap: isNews(found) ? found.gap : null,
+      ...stored,
+      gap: isNews(stored) ? stored.gap : null,
       quantity: { ...quantity, title: titled(name ?? "result", quantity.label, quantity.unit) },
     };
     if (name === undefined) return study;
@@ -233,19 +233,19 @@ export class StudyData {
    * @returns {Promise<Recommendation>}
    */
   async recommended(query) {
-    const [{ quantities = {} }, found] = await Promise.all([
+    const [{ quantities = {} }, answer] = await Promise.all([
       this.study(),
       this.once(`recommendation${query}`, () => call("GET", `${this.api}/recommendation${query}`)),
     ]);
-    const { reason } = found;
+    const { reason } = answer;
     if (reason === "too_few_results" || (reason === "nothing_feasible" && (await this.tooFew())))
-      return { ...found, model: null };
-    const model = cut(found.model, quantities.value);
+      return { ...answer, model: null };
+    const model = cut(answer.model, quantities.value);
     if (model?.metrics)
       model.metrics = Object.fromEntries(
         Object.entries(model.metrics).map(([name, each]) => [name, cut(each, quantities[name])]),
       );
-    return { ...found, model };
+    return { ...answer, model };
   }
 
   /** @returns {Promise<Importance>} */
@@ -255,11 +255,11 @@ export class StudyData {
 
   /** @returns {Promise<Validation>} */
   async validation() {
-    const found = await this.once(`validation ${this.shown()}`, () =>
+    const answer = await this.once(`validation ${this.shown()}`, () =>
       call("GET", `${this.api}/validation${this.ofMetric("?")}`),
     );
     const { quantity } = await this.study();
-    return { ...found, items: found.items.map((/** @type {any} */ each) => cut(each, quantity)) };
+    return { ...answer, items: answer.items.map((/** @type {any} */ each) => cut(each, quantity)) };
   }
 
   /** @returns {Promise<Assessment>} */
@@ -271,8 +271,8 @@ export class StudyData {
    * enough, and while the model does not answer.
    */
   async tooFew() {
-    const found = await this.assessment().catch(() => null);
-    return found?.checks.find(({ check }) => check === "few_results")?.text ?? "";
+    const answer = await this.assessment().catch(() => null);
+    return answer?.checks.find(({ check }) => check === "few_results")?.text ?? "";
   }
 
   /** The numbers of the results that the others contradict: charts draw them, but they set no scale. Empty while the
@@ -280,9 +280,9 @@ export class StudyData {
    * @returns {Promise<Set<number>>}
    */
   async doubted() {
-    const found = await this.assessment().catch(() => null);
+    const answer = await this.assessment().catch(() => null);
     const metric = this.shown() ?? null;
-    const outliers = found?.checks.filter((each) => each.check === "outlier" && each.metric === metric) ?? [];
+    const outliers = answer?.checks.filter((each) => each.check === "outlier" && each.metric === metric) ?? [];
     return new Set(outliers.flatMap(({ observation }) => observation ?? []));
   }
 
@@ -290,11 +290,11 @@ export class StudyData {
    * @returns {Promise<{ items: PartitionCell[], isAll: boolean }>}
    */
   async cells() {
-    const found = await this.once(`cells ${this.shown()}`, () =>
+    const answer = await this.once(`cells ${this.shown()}`, () =>
       listed(`${this.api}/partition${this.ofMetric("?")}`, MAX_CELLS),
     );
     const { quantity } = await this.study();
-    return { ...found, items: found.items.map((/** @type {any} */ cell) => cut(cell, quantity)) };
+    return { ...answer, items: answer.items.map((/** @type {any} */ cell) => cut(cell, quantity)) };
   }
 
   /** The model's predictions for these cells after the first results, learned from them alone; null if there are too
@@ -303,11 +303,11 @@ export class StudyData {
    * @returns {Promise<Map<string, Pick<PartitionCell, "status" | "mean" | "std" | "index">> | null>}
    */
   async past(results) {
-    const found = await this.once(`past ${results} ${this.shown()}`, () =>
+    const answer = await this.once(`past ${results} ${this.shown()}`, () =>
       call("GET", `${this.page}/past.json?results=${results}${this.ofMetric("&")}`),
     );
     const { quantity } = await this.study();
-    return found && new Map(found.map((/** @type {any} */ each) => [each.key, cut(each, quantity)]));
+    return answer && new Map(answer.map((/** @type {any} */ each) => [each.key, cut(each, quantity)]));
   }
 
   /** The model's predictions along one or two parameters.

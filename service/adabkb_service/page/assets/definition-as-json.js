@@ -8,7 +8,7 @@ import { Mistyped } from "./forms.js";
 const form = byId("new", HTMLFormElement);
 const panel = byId("as-json", HTMLDetailsElement);
 const field = byId("new-json", HTMLTextAreaElement);
-const said = byId("json-said", HTMLElement);
+const status = byId("json-status", HTMLElement);
 
 /** @type {Record<string, any> | null} */
 let unread = null; // a definition that the form cannot show
@@ -17,7 +17,7 @@ let isNew = false; // somebody is writing the text, which the form does not show
 
 /** @param {string} words */
 function showStatus(words, isFault = false) {
-  said.textContent = words;
+  status.textContent = words;
   isWrong = isFault;
   if (isFault) field.setAttribute("aria-invalid", "true");
   else field.removeAttribute("aria-invalid");
@@ -26,10 +26,10 @@ function showStatus(words, isFault = false) {
 /** @returns {Record<string, any>} */
 function parsed() {
   try {
-    const found = JSON.parse(field.value);
-    if (found === null || typeof found !== "object" || Array.isArray(found))
+    const definition = JSON.parse(field.value);
+    if (definition === null || typeof definition !== "object" || Array.isArray(definition))
       throw new Error('it must be an object, such as {"direction": "maximize"}.');
-    return found;
+    return definition;
   } catch (error) {
     throw new Mistyped(field, `Definition: ${messageOf(error)}`);
   }

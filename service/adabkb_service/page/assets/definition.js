@@ -184,17 +184,17 @@ const WORDS = { label: filledIn, unit: filledIn, digits: number, low: number, hi
  * @returns {Record<string, unknown>}
  */
 function wordsOf(fieldOf) {
-  const found = Object.entries(WORDS).map(([name, read]) => [name, read(fieldOf(name))]);
-  return Object.fromEntries(found.filter(([, value]) => value !== undefined));
+  const entries = Object.entries(WORDS).map(([name, read]) => [name, read(fieldOf(name))]);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
 /** The names and units of all quantities, by name; undefined without any. */
 function words() {
   /** @type {[string, Record<string, unknown>][]} */
-  const found = measured().map((row) => [text(row, "metric"), wordsOf((name) => field(row, name))]);
-  if (!hasSeveral()) found.push(["value", wordsOf(wordOfResult)]);
-  if (costUnit.value.trim() !== "") found.push(["cost", { unit: costUnit.value.trim() }]);
-  const given = found.filter(([, each]) => Object.keys(each).length);
+  const entries = measured().map((row) => [text(row, "metric"), wordsOf((name) => field(row, name))]);
+  if (!hasSeveral()) entries.push(["value", wordsOf(wordOfResult)]);
+  if (costUnit.value.trim() !== "") entries.push(["cost", { unit: costUnit.value.trim() }]);
+  const given = entries.filter(([, each]) => Object.keys(each).length);
   return given.length ? Object.fromEntries(given) : undefined;
 }
 
@@ -221,9 +221,9 @@ function made() {
   const quantitiesNow = () => [...quantities.children].map(quantity);
   /** @type {(() => any)[]} */
   const reads = [() => body(form), beliefs, baseline, words, constraints, objectivesNow, mixturesNow, quantitiesNow];
-  const [fields, prior, inUse, named, excluded, wanted, mixed, others, cost] = together([...reads, budgetInCost]);
+  const [fields, prior, inUse, inWords, excluded, wanted, mixed, others, cost] = together([...reads, budgetInCost]);
   /** @type {Record<string, any>} */
-  const study = { ...fields, prior, baseline: inUse, quantities: named };
+  const study = { ...fields, prior, baseline: inUse, quantities: inWords };
   if (hasSeveral()) {
     delete study.direction;
     study.objectives = wanted;

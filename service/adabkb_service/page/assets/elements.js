@@ -33,8 +33,8 @@ export function query(within, selector, kind) {
  */
 export function closest(element, selector, kind) {
   /** @type {Element | null} */
-  const found = element.closest(selector);
-  if (found instanceof kind) return found;
+  const ancestor = element.closest(selector);
+  if (ancestor instanceof kind) return ancestor;
   throw new TypeError(`${element.localName} is in no ${kind.name} at ${selector}.`);
 }
 

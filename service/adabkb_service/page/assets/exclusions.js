@@ -93,7 +93,7 @@ function showParts(combination, rows, constraint) {
       const field = fieldOf(combination, row);
       if (field) field.value = isNumeric(row) ? compares.replace(/^== /, "") : (chosen?.key ?? "");
     }
-    return said(combination, rows) === constraint;
+    return constraintOf(combination, rows) === constraint;
   } catch {
     return false;
   }
@@ -150,13 +150,13 @@ function cell(row, before, place) {
 /** The constraints of the combinations; a row without values has none.
  * @param {HTMLElement[]} rows of parameters
  */
-export const exclusions = (rows) => filled(rows).map((combination) => said(combination, rows));
+export const exclusions = (rows) => filled(rows).map((combination) => constraintOf(combination, rows));
 
 /** The constraint of a combination.
  * @param {HTMLElement} combination
  * @param {HTMLElement[]} rows of parameters
  */
-const said = (combination, rows) =>
+const constraintOf = (combination, rows) =>
   `not (${given(combination, rows)
     .map(([row, field]) => compared(row, field))
     .join(" and ")})`;

@@ -35,7 +35,7 @@ document.addEventListener("change", async ({ target }) => {
 async function refresh() {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
   if (!answer.ok) return;
-  const found = new DOMParser().parseFromString(await answer.text(), "text/html");
-  byId("files", HTMLElement).replaceWith(query(found, "#files", HTMLElement));
+  const loaded = new DOMParser().parseFromString(await answer.text(), "text/html");
+  byId("files", HTMLElement).replaceWith(query(loaded, "#files", HTMLElement));
   document.dispatchEvent(new CustomEvent("htmx:afterSettle")); // which writes times in words
 }

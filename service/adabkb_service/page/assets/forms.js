@@ -39,11 +39,11 @@ const mistakesOf = (caught) => (caught instanceof Mistakes ? caught.all : caught
  */
 export function together(reads) {
   /** @type {T[]} */
-  const found = [];
+  const values = [];
   const mistakes = new Map(); // by field, since a field may be read twice; mistakes without a field are by their text
   for (const each of reads) {
     try {
-      found.push(each());
+      values.push(each());
     } catch (error) {
       const mistyped = mistakesOf(error);
       if (!mistyped.length) throw error;
@@ -51,7 +51,7 @@ export function together(reads) {
     }
   }
   if (mistakes.size) throw new Mistakes([...mistakes.values()]);
-  return found;
+  return values;
 }
 
 /** The name of a field.
@@ -200,7 +200,7 @@ document.addEventListener("keydown", (event) => {
  * @returns {Record<string, any>}
  */
 export function body(form) {
-  const found = Object.assign(Object.create(null), form.dataset.body ? JSON.parse(form.dataset.body) : {});
+  const sent = Object.assign(Object.create(null), form.dataset.body ? JSON.parse(form.dataset.body) : {});
   const fields = fieldsOf(form).filter((element) => !element.closest("[hidden]") && !unchanged(element));
   for (const field of fields) if (field.dataset.from) field.value = byId(field.dataset.from, HTMLInputElement).value;
   const values = together(fields.map((element) => () => read(element)));
@@ -208,11 +208,11 @@ export function body(form) {
     const value = values[i];
     if (!element.name || value === undefined) continue;
     const group = element.dataset.group;
-    if (group) found[group] ??= Object.create(null);
-    const holder = group ? found[group] : found;
+    if (group) sent[group] ??= Object.create(null);
+    const holder = group ? sent[group] : sent;
     holder[element.name] = value;
   }
-  return found;
+  return sent;
 }
 
 /** Whether a person has changed a field since the page or a script filled it in.

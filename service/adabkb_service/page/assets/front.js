@@ -130,7 +130,7 @@ export function frontChart(data) {
         option,
         header,
         rows,
-        said: [
+        caption: [
           `${on.size} of ${counted(front.results, "result")} ${being}`,
           violating.length
             ? `${counted(violating.length, "result")} ${violating.length === 1 ? "violates" : "violate"} a bound`
@@ -189,7 +189,7 @@ export function volumeChart(data) {
       option,
       header: ["observation", "hypervolume"],
       rows: line,
-      said: `${progressOf(front)}; counted from ${reference.join(", ")}.`,
+      caption: `${progressOf(front)}; counted from ${reference.join(", ")}.`,
     };
   });
 }

@@ -60,7 +60,7 @@ export function gapChart(data) {
         option,
         header: ["trial", "result", "gap"],
         rows,
-        said: `${inPoints(first.gap, study.quantity)} when trial ${first.trial} was suggested; ${now}.`,
+        caption: `${inPoints(first.gap, study.quantity)} when trial ${first.trial} was suggested; ${now}.`,
       };
     },
     { select: ({ data: { each } }) => location.assign(data.trialPage(each.trial)) },

@@ -180,7 +180,7 @@ export function historyChart(data) {
       height: heightAround("history", option.grid),
       header,
       rows,
-      said: said(study, history, records, density, lost.length, possible(study, recommendation)),
+      caption: captionOf(study, history, records, density, lost.length, possible(study, recommendation)),
     };
   };
   return new Chart("history", make, {
@@ -241,7 +241,7 @@ function results(all, order, ink, doubted, isShown = () => true) {
   const names = JSON.parse(dataOf(byId("history-expected", HTMLElement), "purposes"));
   /** @type {ChartOption[]} */
   const groups = Object.entries(PHASES).map(([phase, [symbol, color]]) => {
-    const found = history.results.filter((each) => !each.excluded && !each.beyond && purpose(each) === phase);
+    const ofPhase = history.results.filter((each) => !each.excluded && !each.beyond && purpose(each) === phase);
     return {
       type: "scatter",
       name: names[phase],
@@ -249,7 +249,7 @@ function results(all, order, ink, doubted, isShown = () => true) {
       symbolSize: 8,
       z: 3,
       itemStyle: { color, opacity: 0.85 },
-      data: found.map(point),
+      data: ofPhase.map(point),
     };
   });
   const beyond = history.results.filter((each) => !each.excluded && each.beyond);
@@ -450,13 +450,13 @@ export function improving({ direction }, records, sorted, doubted) {
   const merit = (/** @type {number} */ value) => (direction === "minimize" ? -value : value);
   const limit = merit(records[records.length - 1][1]);
   /** @type {Result[]} */
-  const found = [];
+  const improvements = [];
   for (const each of sorted) {
     if (each.excluded || each.beyond || doubted.has(each.seq) || merit(each.value) > limit) continue;
-    const best = found.at(-1);
-    if (best === undefined || merit(each.value) > merit(best.value)) found.push(each);
+    const best = improvements.at(-1);
+    if (best === undefined || merit(each.value) > merit(best.value)) improvements.push(each);
   }
-  return found;
+  return improvements;
 }
 
 /** Bars from one value to another at results.
@@ -488,25 +488,25 @@ function bars(name, color, width, data) {
 }
 
 /** The model's predictions of results.
- * @param {Result[]} found
+ * @param {Result[]} results
  * @param {Order} order
  * @param {Colours} ink
  */
-function predictions(found, order, ink) {
+function predictions(results, order, ink) {
   /** @type {[number, number, number][]} */
-  const known = found.flatMap((each) =>
+  const known = results.flatMap((each) =>
     each.expected ? [[order.of(each), each.expected.lcb, each.expected.ucb]] : [],
   );
   return known.length ? [bars("expected", ink.muted, 3, known)] : [];
 }
 
 /** The standard errors of results.
- * @param {Result[]} found
+ * @param {Result[]} results
  * @param {Order} order
  */
-function errors(found, order) {
+function errors(results, order) {
   /** @type {[number, number, number][]} */
-  const known = found.flatMap((each) =>
+  const known = results.flatMap((each) =>
     each.std_error ? [[order.of(each), each.value - each.std_error, each.value + each.std_error]] : [],
   );
   return known.length ? [bars("standard error", "#2f7fc1", 1.5, known)] : [];
@@ -538,11 +538,11 @@ function tooltipOf(result, study) {
  * @param {number} failed
  * @param {[number, number] | null} room
  */
-function said(study, { count, records, results: found }, line, density, failed, room) {
+function captionOf(study, { count, records, results }, line, density, failed, room) {
   const best = line.at(-1);
   const record = best && records.find(([, value]) => value === best[1]);
-  const result = best && found.find(({ seq, value }) => (record ? seq === record[0] : value === best[1]));
-  const excluded = found.filter((each) => each.excluded).length;
+  const result = best && results.find(({ seq, value }) => (record ? seq === record[0] : value === best[1]));
+  const excluded = results.filter((each) => each.excluded).length;
   const parts =
     density || !excluded ? [counted(count, "result")] : [`${counted(count, "result")}, ${excluded} excluded`];
   if (failed) parts.push(`${counted(failed, "failed trial")} below the axis`);

@@ -1,6 +1,6 @@
 // What the model has learned: importances, slices with bands, and predictions over two parameters.
 
-import { Chart, colours, common, heightFor, numbers, ramp } from "./charts.js";
+import { Chart, colours, common, heightFor, numbers, PAPER, ramp } from "./charts.js";
 import { byId } from "./elements.js";
 import { conditions, LINE } from "./scale.js";
 import { expected, figure, numbered, ofInterval, plusMinus, sampleOf, shown, within } from "./words.js";
@@ -37,14 +37,14 @@ const COLOURS = {
 /** @param {import("./data.js").StudyData} data */
 export function importanceChart(data) {
   return new Chart("importance", async () => {
-    const found = await data.importance();
-    if (found.reason)
+    const importance = await data.importance();
+    if (importance.reason)
       return {
-        empty: found.reason === "constant" ? CONSTANT : (await data.tooFew()) || "No results yet.",
+        empty: importance.reason === "constant" ? CONSTANT : (await data.tooFew()) || "No results yet.",
       };
     const ink = colours();
     const titles = new Map((await data.scales()).map((scale) => [scale.name, scale.parameter.label ?? scale.name]));
-    const sorted = found.parameters.filter((each) => titles.has(each.name)).sort((a, b) => a.total - b.total);
+    const sorted = importance.parameters.filter((each) => titles.has(each.name)).sort((a, b) => a.total - b.total);
     const best = sorted.at(-1);
     if (!best) return { empty: CONSTANT };
     const drawn = sorted.slice(-MAX_BARS);
@@ -93,8 +93,8 @@ export function importanceChart(data) {
       option,
       header: ["parameter", ...columns],
       rows: sorted.map((each) => [each.name, ...columns.map((name) => each[name])]).reverse(),
-      said: [
-        `${titles.get(best.name)} matters most: ${most}% of the variation, from ${found.results} results.`,
+      caption: [
+        `${titles.get(best.name)} matters most: ${most}% of the variation, from ${importance.results} results.`,
         ...(sum > 1 ? ["With all others, the shares add up to more than 100%, as parameters act together."] : []),
       ].join(" "),
       height: heightFor("importance", 84 + 38 * drawn.length),
@@ -175,10 +175,10 @@ export function slicesChart(data) {
     const most = Math.max(...drawn.map((scale) => scale.choices.length));
     const columns = Math.min(
       drawn.length,
-      width > (isInReport("slices") ? 600 : 900) ? 3 : width > 560 ? 2 : 1,
+      width > (isOnPaper() ? 600 : 900) ? 3 : width > 560 ? 2 : 1,
       Math.max(1, Math.floor(width / (most * MIN_SLICE + BESIDE_SLICE))),
     );
-    const rowHeight = isInReport("slices") ? PRINTED_ROW : ROW;
+    const rowHeight = isOnPaper() ? PRINTED_ROW : ROW;
     const rooms = drawn.map((scale) => across(scale, ink, width / columns - BESIDE_SLICE));
     const heights = Array.from({ length: Math.ceil(drawn.length / columns) }, (_, row) =>
       Math.max(...rooms.slice(row * columns, (row + 1) * columns).map(({ nameGap }) => rowHeight + nameGap - NAME_GAP)),
@@ -197,7 +197,7 @@ export function slicesChart(data) {
       });
       option.xAxis.push({
         ...rooms[i],
-        name: named(scale, slices[i].at),
+        name: axisName(scale, slices[i].at),
         gridIndex: i,
         ...(isMoved[i] ? { nameTextStyle: { color: ink.muted } } : {}),
       });
@@ -250,7 +250,7 @@ export function slicesChart(data) {
       header: ["parameter", "value", ...PREDICTED],
       rows,
       height: 30 + heights.reduce((sum, each) => sum + each, 0),
-      said: [
+      caption: [
         `${ofMeans}: the model's expectation.`,
         ...(point.length ? [`Dashed: the point that the slices pass through, ${names}.`] : []),
         ...(isMoved.includes(true) ? ["Grey: a parameter that is not used at that point."] : []),
@@ -327,7 +327,7 @@ function extent(slices, results) {
  * @param {import("./scale.js").Scale} scale
  * @param {Point} at
  */
-function named(scale, at) {
+function axisName(scale, at) {
   const needed = Object.keys(scale.parameter.when ?? {}).map((name) => `${name} ${shown(at[name])}`);
   return needed.length ? `${scale.axisName}, for ${needed.join(", ")}` : scale.axisName;
 }
@@ -534,7 +534,7 @@ export function contourChart(data, name) {
         height: heightOf(name, option, y),
         header: [x.name, y.name, "mean", "std", "lcb", "ucb", "feasible_probability", "finish_probability"],
         rows,
-        said: [
+        caption: [
           rest.length
             ? `At ${[...rest.slice(0, MAX_NAMED), ...(rest.length > MAX_NAMED ? ["…"] : [])].join(", ")}.`
             : `From ${slice.results} results.`,
@@ -561,15 +561,15 @@ export function contourChart(data, name) {
  * @param {HTMLSelectElement} up
  */
 export async function chosen(data, scales, across, up) {
-  const named = [across, up].map((select) => scales.find(({ name }) => name === select.value));
-  const ranked = named.includes(undefined) ? await byImportance(data, scales) : scales;
+  const selected = [across, up].map((select) => scales.find(({ name }) => name === select.value));
+  const ranked = selected.includes(undefined) ? await byImportance(data, scales) : scales;
   const ofRank = (/** @type {HTMLSelectElement} */ { dataset }) =>
     ranked[Math.min(Number(dataset.parameters), ranked.length - 1)];
-  const x = named[0] ?? ofRank(across);
-  const y = named[1] ?? ofRank(up);
+  const x = selected[0] ?? ofRank(across);
+  const y = selected[1] ?? ofRank(up);
   if (x !== y) return [x, y];
   const other = ranked.find((each) => each !== x) ?? x;
-  if (named[1]) up.value = other.name;
+  if (selected[1]) up.value = other.name;
   return [x, other];
 }
 
@@ -583,10 +583,8 @@ async function byImportance(data, scales) {
   return [...scales].sort((a, b) => (totals.get(b.name) ?? 0) - (totals.get(a.name) ?? 0));
 }
 
-/** Whether a chart is in a report, where it has the size that it has on paper.
- * @param {string} chart
- */
-const isInReport = (chart) => byId(chart, HTMLElement).closest(".report") !== null;
+/** Whether charts have the size that they have on paper: in a report, and while a page is printed. */
+const isOnPaper = () => document.documentElement.classList.contains(PAPER);
 
 /** The height of a plane, in pixels: each name on its axis upwards has its lines. Undefined if that of other charts is
  * enough.
@@ -596,7 +594,7 @@ const isInReport = (chart) => byId(chart, HTMLElement).closest(".report") !== nu
  */
 export function heightOf(chart, { xAxis }, y) {
   const lines = y.isNumeric ? 0 : Math.max(...y.choices.map((_, at) => y.tick(at).split("\n").length));
-  const least = isInReport(chart) ? MIN_PRINTED_PLANE : MIN_PLANE;
+  const least = isOnPaper() ? MIN_PRINTED_PLANE : MIN_PLANE;
   const names = Math.max(y.choices.length * (lines * LINE + 6), xAxis.axisLabel.rotate ? least : 0);
   return heightFor(chart, ABOVE_PLANE + BELOW_PLANE + xAxis.nameGap + names);
 }
@@ -653,15 +651,15 @@ export function hatched(ink) {
 }
 
 /** The results that count, over two parameters: full near the plane that is drawn, otherwise small and faint.
- * @param {Result[]} found
+ * @param {Result[]} results
  * @param {Across} x
  * @param {Across} y
  * @param {Colours} ink
  * @param {(result: Result) => boolean} isNear
  * @returns {ChartOption}
  */
-export function points(found, x, y, ink, isNear) {
-  const placed = found
+export function points(results, x, y, ink, isNear) {
+  const placed = results
     .filter((each) => !each.excluded)
     .map((result) => ({
       value: [x.position(result.parameters[x.name]), y.position(result.parameters[y.name])],

@@ -65,14 +65,14 @@ export function guessShares(row, parameters, taken) {
   const free = shares(parameters).filter((each) => !taken.has(text(each, "name")) && text(each, "low") !== "");
   const groups = TOTALS.map((total) => free.filter((each) => isShareOf(each, total)));
   const [ofOne, ofHundred] = groups;
-  const found = ofHundred.length >= 2 ? ofHundred : ofOne;
-  const total = found === ofHundred ? TOTALS[1] : TOTALS[0];
-  const units = new Set(found.map((each) => text(each, "unit")));
-  const most = found.reduce((sum, each) => sum + numberOf(each, "high"), 0);
-  if (found.length < 2 || units.size > 1 || most < total) return;
+  const likely = ofHundred.length >= 2 ? ofHundred : ofOne;
+  const total = likely === ofHundred ? TOTALS[1] : TOTALS[0];
+  const units = new Set(likely.map((each) => text(each, "unit")));
+  const most = likely.reduce((sum, each) => sum + numberOf(each, "high"), 0);
+  if (likely.length < 2 || units.size > 1 || most < total) return;
   checkIn(
     components(row),
-    found.map((each) => text(each, "name")),
+    likely.map((each) => text(each, "name")),
   );
   field(row, "total").value = total === 1 ? "" : String(total);
 }

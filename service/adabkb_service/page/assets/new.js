@@ -129,8 +129,8 @@ if (editing) {
   form.requestBody = editing.changes;
   /** @param {string} pointer */
   form.fieldOf = (pointer) => {
-    const found = editing.placed(pointer);
-    return typeof found === "string" ? fieldOf(found) : found;
+    const place = editing.placed(pointer);
+    return typeof place === "string" ? fieldOf(place) : place;
   };
 }
 form.inert = false; // what a person typed before that would be overwritten, and no draft would have it

@@ -92,5 +92,5 @@ function openNamed() {
 }
 openNamed();
 window.addEventListener("hashchange", openNamed);
-const said = takeToast();
-if (said) showToast(said.text, said.undo && (() => sendUndo(said.undo, true)), undefined, said.undo?.label);
+const toast = takeToast();
+if (toast) showToast(toast.text, toast.undo && (() => sendUndo(toast.undo, true)), undefined, toast.undo?.label);

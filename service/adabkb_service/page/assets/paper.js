@@ -31,18 +31,18 @@ function hideEmpty(table) {
 function groups(table, width) {
   const widths = [...table.rows[0].cells].map(({ offsetWidth }) => offsetWidth);
   /** @type {number[][]} */
-  const found = [];
+  const blocks = [];
   let used = Infinity;
   for (let i = 1; i < widths.length; i++) {
     if (!widths[i]) continue; // a column that is not printed
     if (used + widths[i] > width) {
-      found.push([0]);
+      blocks.push([0]);
       [used] = widths;
     }
-    found[found.length - 1].push(i);
+    blocks[blocks.length - 1].push(i);
     used += widths[i];
   }
-  return found;
+  return blocks;
 }
 
 /** Add, after the frame of a table that is too wide for paper, what is printed in its place.

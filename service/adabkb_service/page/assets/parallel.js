@@ -32,18 +32,18 @@ export function parallelChart(data) {
     const isWanted = wanted(scales);
     const mistake = mistakeIn("from") || mistakeIn("to");
     if (mistake) return { empty: mistake };
-    const found = history.results.filter(
+    const results = history.results.filter(
       (each) => !each.excluded && (each.is_sampled || always.has(each)) && isWanted(each),
     );
-    if (!found.length && isLimited()) return { empty: "No result that is drawn lies between these numbers." };
-    if (!found.length) return { empty: "No results yet." };
+    if (!results.length && isLimited()) return { empty: "No result that is drawn lies between these numbers." };
+    if (!results.length) return { empty: "No results yet." };
     if (!scales.length) return { empty: ONLY_ROWS };
     const ink = colours();
     const width = byId("parallel", HTMLElement).clientWidth - 2 * PADDING;
     const isNarrow = width < 530;
     const apart = (width - 2 * BESIDE) / scales.length;
     const letters = isNarrow ? 14 : Math.max(Math.floor((apart - GAP) / LETTER), MIN_LETTERS);
-    const drawn = scales.map((scale) => new Across(scale, found, letters));
+    const drawn = scales.map((scale) => new Across(scale, results, letters));
     const { label = data.shown() ?? "result", unit } = study.quantity;
     const axes = [
       ...drawn.map((each, dim) => ({ dim, ...each.axis })),
@@ -54,9 +54,9 @@ export function parallelChart(data) {
       value,
     ];
     const isLess = study.direction === "minimize";
-    const worstFirst = found.filter(isRegular).sort((a, b) => isBetter(b, a));
-    const beyond = found.filter((each) => each.beyond);
-    const contradicted = found.filter((each) => !each.beyond && doubted.has(each.seq));
+    const worstFirst = results.filter(isRegular).sort((a, b) => isBetter(b, a));
+    const beyond = results.filter((each) => each.beyond);
+    const contradicted = results.filter((each) => !each.beyond && doubted.has(each.seq));
     const thick = study.direction ? MAX_THICK : 0; // a number without a direction has no best
     /** @type {ChartOption} */
     const option = {
@@ -127,12 +127,19 @@ export function parallelChart(data) {
       option,
       height: isNarrow ? undefined : heightOf(drawn),
       header: [...scales.map((scale) => scale.name), "value", "violates"],
-      rows: found.map((each) => [
+      rows: results.map((each) => [
         ...scales.map((scale) => each.parameters[scale.name]),
         each.value,
         each.beyond?.join(" "),
       ]),
-      said: said(study, scales.length, worstFirst, beyond, contradicted.length, sampleOf({ ...history, drawn: found })),
+      caption: captionOf(
+        study,
+        scales.length,
+        worstFirst,
+        beyond,
+        contradicted.length,
+        sampleOf({ ...history, drawn: results }),
+      ),
     };
   });
 }
@@ -193,13 +200,13 @@ function wanted(scales) {
 class Across {
   /**
    * @param {import("./scale.js").Scale} scale
-   * @param {Result[]} found
+   * @param {Result[]} results
    * @param {number} width of a line of a choice's name, in characters
    */
-  constructor(scale, found, width) {
+  constructor(scale, results, width) {
     this.scale = scale;
     this.width = width;
-    this.isMissed = found.some((each) => Number.isNaN(scale.position(each.parameters[scale.name])));
+    this.isMissed = results.some((each) => Number.isNaN(scale.position(each.parameters[scale.name])));
     this.missed = scale.parameter.when ? "not used" : "other";
     const { low = 0, high = 1 } = scale.parameter;
     this.ends = [low, high];
@@ -245,7 +252,7 @@ class Across {
  * @param {number} contradicted how many results the others contradict
  * @param {string} sample which results are drawn; empty if all are
  */
-function said({ direction }, axes, worstFirst, beyond, contradicted, sample) {
+function captionOf({ direction }, axes, worstFirst, beyond, contradicted, sample) {
   const count = worstFirst.length + beyond.length + contradicted;
   const parts = [`${counted(count, "result")} across ${counted(axes, "parameter")}`];
   const best = worstFirst.at(-1)?.value;

@@ -132,7 +132,7 @@ export function partitionChart(data) {
         header,
         rows,
         height: y ? Math.max(460, heightOf("partition", option, y) ?? 0) : 200,
-        said: said(
+        caption: captionOf(
           met,
           blank,
           items,
@@ -283,7 +283,7 @@ function aboutCell(cell, drawn, quantity) {
  * @param {{ now: number, past: Past } | null} replayed
  * @param {boolean} hasImpossible
  */
-function said(met, blank, cells, isAll, others, through, lacksIndex, replayed, hasImpossible) {
+function captionOf(met, blank, cells, isAll, others, through, lacksIndex, replayed, hasImpossible) {
   const open = cells.filter((cell) => cell.status === "leaf").length;
   const shownHere = met.filter((cell) => cell.status === "leaf").length;
   const isPruned = (/** @type {PartitionCell} */ cell) => cell.status === "pruned";

@@ -42,7 +42,7 @@ export function takeTables(form, data) {
     scaleLine: byId("paste-scale-line", HTMLElement),
     file: byId("paste-file", HTMLInputElement),
     text: byId("paste-text", HTMLTextAreaElement),
-    said: byId("paste-said", HTMLElement),
+    status: byId("paste-status", HTMLElement),
   };
   /** @type {Turn | null} */
   let looked = null; // the table as it was last validated, with the outcome of each row
@@ -125,7 +125,7 @@ export function takeTables(form, data) {
           ? "1 line has no result that counts and is left out."
           : `${counted(left, "line")} have no result that counts and are left out.`,
       );
-    part.said.textContent = sentences.join(" ");
+    part.status.textContent = sentences.join(" ");
     part.skipLine.hidden = !bad.length;
     query(part.skipLine, "span", HTMLElement).textContent =
       `Leave out ${bad.length === 1 ? "the line that does" : `the ${bad.length} lines that do`} not fit`;
@@ -200,7 +200,7 @@ export function takeTables(form, data) {
       const stored = answer.items;
       seqs.push(...stored.flatMap(({ observation }) => (observation ? [observation.seq] : [])));
       failed.push(...stored.flatMap(({ trial }) => (trial ? [trial.number] : [])));
-      part.said.textContent = `Stored: ${seqs.length + failed.length} of ${total}.`;
+      part.status.textContent = `Stored: ${seqs.length + failed.length} of ${total}.`;
     }
     const rows = added();
     part.text.value = "";
@@ -397,7 +397,7 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
   );
   for (const some of batches) {
     if (!isWanted()) return;
-    byId("paste-said", HTMLElement).textContent = `Checking ${counted(asked.length, "result")} …`;
+    byId("paste-status", HTMLElement).textContent = `Checking ${counted(asked.length, "result")} …`;
     const seen = new Set(some.flatMap((row) => row.faults.map((each) => `${row.line} ${each.i}`)));
     /** @type {(row: PastedRow, fault: PastedRow["faults"][number]) => void} */
     const add = (row, fault) => {
@@ -410,9 +410,9 @@ async function tried(data, { rows, table, keys, known }, isWanted) {
       });
       /** @type {{ status: number, detail: string, errors: { pointer: string, detail: string }[] }[]} */
       const judged = answer.items;
-      judged.forEach((found, k) => {
-        if (found.status < 400) return;
-        const faults = found.errors.length ? found.errors : [{ pointer: "", detail: found.detail }];
+      judged.forEach((verdict, k) => {
+        if (verdict.status < 400) return;
+        const faults = verdict.errors.length ? verdict.errors : [{ pointer: "", detail: verdict.detail }];
         for (const each of faults) add(some[k], placed(some[k], each.pointer, each.detail, table, keys, known));
       });
     } catch (error) {
@@ -467,12 +467,12 @@ function otherResult({ line }, { trial, observation, value, metrics }) {
  */
 function askable({ item, faults }, keys, known) {
   const unread = faults.map(({ i }) => known.find((role) => role.isResult && role.key === keys[i]));
-  const found = { ...item };
+  const shape = { ...item };
   for (const role of unread) {
-    if (role?.group) found[role.group] = { ...found[role.group], [String(role.field)]: 0 };
-    else if (role) found[String(role.field)] = 0;
+    if (role?.group) shape[role.group] = { ...shape[role.group], [String(role.field)]: 0 };
+    else if (role) shape[String(role.field)] = 0;
   }
-  return found;
+  return shape;
 }
 
 /** An error with its line and its column: /parameters/minutes is in the column of minutes.

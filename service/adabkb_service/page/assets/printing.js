@@ -2,11 +2,11 @@
 // in its colours.
 
 import { pause } from "./calls.js";
+import { PAPER } from "./charts.js";
 import { byId, queryAll } from "./elements.js";
 import { clearToasts, showToast } from "./toasts.js";
 
 const MAX_MILLISECONDS = 60_000; // after which the page is printed without the charts that are not drawn yet
-const PAPER = "paper"; // class of a page that is light even if the browser is dark
 
 /** Whether a chart is shown: a person may have hidden it, or folded its section.
  * @param {import("./charts.js").Chart} chart
@@ -31,9 +31,8 @@ export function printWith(charts) {
     if (isPreparing) return;
     isPreparing = true;
     const end = Date.now() + MAX_MILLISECONDS;
-    const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
     document.documentElement.classList.add(PAPER);
-    const due = charts.filter((chart) => isShown(chart) && (isDark || !chart.made));
+    const due = charts.filter(isShown);
     for (const [drawn, chart] of due.entries()) {
       showToast(`Preparing charts, ${drawn} of ${due.length} …`);
       await Promise.race([chart.drawn(), pause(Math.max(0, end - Date.now()))]);
@@ -41,7 +40,7 @@ export function printWith(charts) {
     clearToasts(); // also on paper
     print();
     document.documentElement.classList.remove(PAPER);
-    if (isDark) for (const chart of due) chart.due(true);
+    for (const chart of due) chart.due(true);
     isPreparing = false;
   }
 

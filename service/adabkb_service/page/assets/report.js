@@ -50,7 +50,7 @@ async function draw() {
 /** Wait until the page has the model's answers, at most for some minutes. */
 async function answered() {
   const begun = Date.now();
-  while (byId("told", HTMLElement).hasAttribute("hx-get") && Date.now() - begun < MAX_MILLISECONDS) {
+  while (byId("answers", HTMLElement).hasAttribute("hx-get") && Date.now() - begun < MAX_MILLISECONDS) {
     button.textContent = "Waiting for the model …";
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLISECONDS));
   }

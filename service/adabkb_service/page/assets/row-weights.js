@@ -28,17 +28,17 @@ export function rowWeights(row) {
   if (table.value.trim() === "") return undefined;
   const { rows } = read(table.value);
   /** @type {Map<string, number>} */
-  const found = new Map();
+  const weights = new Map();
   for (const { line, cells } of rows) {
     const [name, typed = ""] = cells;
     const weight = numeral(typed);
-    if (found.has(name)) refuse(table, `line ${line}: “${name}” already has a line. Remove one of the two.`);
+    if (weights.has(name)) refuse(table, `line ${line}: “${name}” already has a line. Remove one of the two.`);
     if (!Number.isFinite(weight)) refuse(table, `line ${line}: ${clearer(typed) || `“${typed}” is not a number.`}`);
-    found.set(name, weight);
+    weights.set(name, weight);
   }
-  if (!found.size)
+  if (!weights.size)
     refuse(table, "the first line must name the columns, and each other line must have a row and a weight.");
-  return Object.fromEntries(found);
+  return Object.fromEntries(weights);
 }
 
 /** Show an error of the table.

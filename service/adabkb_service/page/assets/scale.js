@@ -32,12 +32,12 @@ export function conditions(study, point, but = []) {
  * @returns {Point}
  */
 export function asShown({ mixtures = [], parameters }, point) {
-  const found = { ...point };
+  const adjusted = { ...point };
   const scales = new Map(parameters.map((each) => [each.name, new Scale(each)]));
   const sum = (/** @type {number[]} */ values) => values.reduce((one, other) => one + other, 0);
   for (const mixture of mixtures) {
-    const named = parameters.filter(({ name, kind }) => kind === "float" && mixture.parameters.includes(name));
-    const shares = named.map(({ name }) => name).filter((name) => name in point);
+    const components = parameters.filter(({ name, kind }) => kind === "float" && mixture.parameters.includes(name));
+    const shares = components.map(({ name }) => name).filter((name) => name in point);
     const [free, kept] = [true, false].map((is) => shares.filter((name) => scales.get(name)?.isContinuous === is));
     const [values, steps] = [free, kept].map((names) => names.map((name) => Number(point[name])));
     const left = mixture.total - sum(steps);
@@ -47,9 +47,9 @@ export function asShown({ mixtures = [], parameters }, point) {
     const most = FEW_DIGITS - Math.max(Math.ceil(Math.log10(mixture.total)), 0); // more digits would be rounded again
     const places = Math.min(Math.max(...free.map((name) => scales.get(name)?.places ?? 0)), most);
     const parts = apportioned(values, left, places);
-    for (const [i, name] of free.entries()) found[name] = parts[i];
+    for (const [i, name] of free.entries()) adjusted[name] = parts[i];
   }
-  return found;
+  return adjusted;
 }
 
 /** The ordered values of a parameter, if they are numbers that ascend or descend: a measured value may lie between two

@@ -33,10 +33,10 @@ async function check() {
     return; // another message says that the server does not answer
   }
   if (answer.status === 401) return showBanner("You are no longer logged in.", "Log in", location.href);
-  const found = answer.ok ? await answer.json() : null;
-  if (found && found.token !== token)
-    return showBanner(`This browser is now logged in as ${found.user}.`, "Load the page again", location.href);
-  if (found) banner.hidden = true;
+  const session = answer.ok ? await answer.json() : null;
+  if (session && session.token !== token)
+    return showBanner(`This browser is now logged in as ${session.user}.`, "Load the page again", location.href);
+  if (session) banner.hidden = true;
 }
 
 if (token) {

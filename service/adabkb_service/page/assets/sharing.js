@@ -10,6 +10,6 @@ if (form) {
     return { shared_with: { [user]: right } };
   };
   /** @param {string} name */
-  const named = (name) => /** @type {Element} */ (form.elements.namedItem(name));
-  form.fieldOf = (pointer) => (pointer.startsWith("/shared_with") ? named("user") : null);
+  const element = (name) => /** @type {Element} */ (form.elements.namedItem(name));
+  form.fieldOf = (pointer) => (pointer.startsWith("/shared_with") ? element("user") : null);
 }

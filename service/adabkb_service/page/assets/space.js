@@ -253,24 +253,25 @@ function showFields(row, given, belief, inUse) {
  */
 function parameter(row) {
   /** @type {Record<string, any>} */
-  const found = { name: text(row, "name"), kind: text(row, "kind") };
-  if (found.kind === "categorical") Object.assign(found, { choices: distinct(row), descriptors: descriptors(row) });
-  if (found.kind === "ordinal") found.values = distinct(row);
-  if (found.kind === "catalogue") return { ...found, table: field(row, "table").value.trim() };
-  if (found.kind === "fixed") found.value = meant(field(row, "value"));
+  const parameter = { name: text(row, "name"), kind: text(row, "kind") };
+  if (parameter.kind === "categorical")
+    Object.assign(parameter, { choices: distinct(row), descriptors: descriptors(row) });
+  if (parameter.kind === "ordinal") parameter.values = distinct(row);
+  if (parameter.kind === "catalogue") return { ...parameter, table: field(row, "table").value.trim() };
+  if (parameter.kind === "fixed") parameter.value = meant(field(row, "value"));
   if (isNumeric(row)) {
-    for (const name of ["low", "high", "step"]) found[name] = number(field(row, name));
-    if (isLog(row)) found.scale = "log";
+    for (const name of ["low", "high", "step"]) parameter[name] = number(field(row, name));
+    if (isLog(row)) parameter.scale = "log";
   }
-  if (found.kind === "float" && box(row, "periodic").checked) found.periodic = true;
+  if (parameter.kind === "float" && box(row, "periodic").checked) parameter.periodic = true;
   for (const name of ["unit", "label"]) {
     const words = area(row, name).closest("[hidden]") ? "" : text(row, name);
-    if (words !== "") found[name] = words;
+    if (words !== "") parameter[name] = words;
   }
-  if (found.kind !== "fixed" && box(row, "context").checked) found.context = true;
-  if (found.kind !== "fixed" && box(row, "measured").checked) found.context = "measured";
+  if (parameter.kind !== "fixed" && box(row, "context").checked) parameter.context = true;
+  if (parameter.kind !== "fixed" && box(row, "measured").checked) parameter.context = "measured";
   const when = conditions(row, rows());
-  return when ? { ...found, when } : found;
+  return when ? { ...parameter, when } : parameter;
 }
 
 /** A row for another combination of values that is never suggested. */
@@ -286,18 +287,18 @@ export const constraints = () => exclusions(rows());
 
 /** The beliefs about the optimum, by the names of parameters; undefined without any. */
 export function beliefs() {
-  const found = rows()
+  const given = rows()
     .map((row) => [text(row, "name"), belief(row)])
     .filter(([, each]) => each);
-  return found.length ? Object.fromEntries(found) : undefined;
+  return given.length ? Object.fromEntries(given) : undefined;
 }
 
 /** The values that are in use, by the names of parameters; undefined where there are none. */
 export function baseline() {
-  const found = rows()
+  const given = rows()
     .map((row) => [text(row, "name"), inUse(row)])
     .filter(([, each]) => each !== undefined);
-  return found.length ? Object.fromEntries(found) : undefined;
+  return given.length ? Object.fromEntries(given) : undefined;
 }
 
 /** The value in use of a row's parameter; undefined without one.

@@ -46,8 +46,8 @@ if (pasting) takeTables(pasting, new StudyData(data.id));
  * @param {string} name
  */
 function gainOf(changes, name) {
-  const found = changes?.find((each) => each.parameter === name);
-  return found ? difference(found.gain) : "–";
+  const change = changes?.find((each) => each.parameter === name);
+  return change ? difference(change.gain) : "–";
 }
 
 /** Write the prediction and the observation in a row of the table.
@@ -153,7 +153,7 @@ async function recommend() {
   shortcoming.textContent = [why, few].filter(Boolean).join(" ");
   shortcoming.hidden = shortcoming.textContent === "";
   byId("best", HTMLElement).classList.toggle("without-model", reason === "too_few_results" || few !== "");
-  const points = [model, observed].map((found) => found && asShown(study, found.parameters));
+  const points = [model, observed].map((each) => each && asShown(study, each.parameters));
   for (const row of queryAll(table, "[data-parameter]", HTMLElement)) {
     const name = dataOf(row, "parameter");
     const scale = scales.get(name);

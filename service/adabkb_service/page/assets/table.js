@@ -60,11 +60,11 @@ export function tableOf(text) {
     });
   for (const line of text.replace(/^\uFEFF/, "").split("\n")) {
     if (!/^\{"type": ?"(trial|observation)"/.test(line)) continue;
-    const { type, ...found } = JSON.parse(line);
-    if (type === "trial") trials.set(found.number, found);
+    const { type, ...record } = JSON.parse(line);
+    if (type === "trial") trials.set(record.number, record);
     else {
-      const { seq: observation, trial, parameters, metrics, std_errors, value, std_error, excluded } = found;
-      const { attributes } = trials.get(trial) ?? found;
+      const { seq: observation, trial, parameters, metrics, std_errors, value, std_error, excluded } = record;
+      const { attributes } = trials.get(trial) ?? record;
       add({
         trial,
         observation,

@@ -82,7 +82,7 @@ export function showToastAfterLoading(text, undo) {
  * @returns {{ text: string, undo?: any } | null}
  */
 export function takeToast() {
-  const said = sessionStorage.getItem("toast");
+  const stored = sessionStorage.getItem("toast");
   sessionStorage.removeItem("toast");
-  return said ? JSON.parse(said) : null;
+  return stored ? JSON.parse(stored) : null;
 }

@@ -43,15 +43,15 @@ async function refresh() {
     const isFinal = answer.status >= 400 && answer.status < 500 && answer.status !== TOO_MANY_REQUESTS;
     throw new (isFinal ? FinalRefusal : Error)(`The server answered ${answer.status}.`);
   }
-  const found = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const loaded = new DOMParser().parseFromString(await answer.text(), "text/html");
   const { state: before, attempt } = byId("trial-heading", HTMLElement).dataset;
-  const now = query(found, "#trial-heading", HTMLElement).dataset;
+  const now = query(loaded, "#trial-heading", HTMLElement).dataset;
   const parts = UNLESS_TYPED.map((id) => byId(id, HTMLElement));
   const held = parts.filter((part) => isTyped(part) || isSent(part)).map(({ id }) => id);
   isHeld = held.length > 0;
   const isInterrupted = parts.some((part) => isTyped(part) && !isSent(part));
   for (const id of [...ALWAYS, ...UNLESS_TYPED.filter((id) => !held.includes(id))])
-    byId(id, HTMLElement).replaceWith(query(found, `#${id}`, HTMLElement));
+    byId(id, HTMLElement).replaceWith(query(loaded, `#${id}`, HTMLElement));
   if (isInterrupted && (now.state !== before || now.attempt !== attempt)) {
     const message = `The trial changed while you were typing: it is ${now.words} now.`;
     banner.textContent = `${message} Your input is still here. Reload the page to see the changes; your input is kept.`;

@@ -13,8 +13,8 @@ export async function markUnusual(within) {
     place.dataset.judged = "true";
     const query = results.map((each) => `seq=${dataOf(each, "seq")}`).join("&");
     try {
-      const found = await call("GET", `${dataOf(place, "unusual")}?${query}`);
-      for (const each of results) if (found[dataOf(each, "seq")]) mark(each, found[dataOf(each, "seq")]);
+      const warnings = await call("GET", `${dataOf(place, "unusual")}?${query}`);
+      for (const each of results) if (warnings[dataOf(each, "seq")]) mark(each, warnings[dataOf(each, "seq")]);
     } catch (error) {
       console.debug(error);
     }

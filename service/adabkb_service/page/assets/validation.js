@@ -8,10 +8,10 @@ export function validationChart(data) {
   return new Chart(
     "validation",
     async () => {
-      const [found, { quantity }, history] = await Promise.all([data.validation(), data.study(), data.history()]);
-      if (found.verdict.level === "unknown") return { empty: found.verdict.text };
+      const [validation, { quantity }, history] = await Promise.all([data.validation(), data.study(), data.history()]);
+      if (validation.verdict.level === "unknown") return { empty: validation.verdict.text };
       const ink = colours();
-      const [low, high] = extent(found.items);
+      const [low, high] = extent(validation.items);
       const results = new Map(history.results.map((each) => [each.seq, each])); // of a large study, only some
       /** @type {(name: string, color: string, items: Validation["items"], symbol?: string) => ChartOption[]} */
       const group = (name, color, items, symbol = "circle") => [
@@ -46,11 +46,11 @@ export function validationChart(data) {
           axisLabel: label(ink),
         }),
         series: [
-          ...group("in its interval", ink.accent, found.items.filter(isInside)),
+          ...group("in its interval", ink.accent, validation.items.filter(isInside)),
           ...group(
             "outside",
             ink.bad,
-            found.items.filter((each) => !isInside(each)),
+            validation.items.filter((each) => !isInside(each)),
             "diamond",
           ),
           {
@@ -65,7 +65,7 @@ export function validationChart(data) {
           },
         ],
       };
-      option.legend.data = found.items.every(isInside) ? ["in its interval"] : ["in its interval", "outside"];
+      option.legend.data = validation.items.every(isInside) ? ["in its interval"] : ["in its interval", "outside"];
       option.tooltip = {
         ...option.tooltip,
         formatter: (/** @type {{ data: { each: Validation["items"][0] } }} */ { data: { each } }) =>
@@ -79,8 +79,8 @@ export function validationChart(data) {
       return {
         option,
         header: [...header],
-        rows: found.items.map((each) => header.map((name) => each[name])),
-        said: found.verdict.text,
+        rows: validation.items.map((each) => header.map((name) => each[name])),
+        caption: validation.verdict.text,
       };
     },
     { select: ({ data: { each } }) => location.assign(`${data.page}/results/${each.observation}`) },

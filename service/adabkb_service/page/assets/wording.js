@@ -27,16 +27,16 @@ function typed(input) {
  * @param {Mistyped[]} conflicts with the errors added
  */
 function change(row, was, stored, conflicts) {
-  const found = { ...stored };
+  const words = { ...stored };
   for (const input of queryAll(row, "[data-part]", HTMLInputElement).filter(isChanged)) {
     const part = dataOf(input, "part");
     const [before, now, value] = [was[part] ?? null, stored[part] ?? null, typed(input)];
     was[part] = now;
     if (!same(before, now) && !same(now, value ?? null)) conflicts.push(conflict(input, now));
-    if (value === undefined) delete found[part];
-    else found[part] = value;
+    if (value === undefined) delete words[part];
+    else words[part] = value;
   }
-  return found;
+  return words;
 }
 
 /** Let the form send the names and units of quantities and parameters that a person has changed.
@@ -67,15 +67,15 @@ export function takeWords(form, data) {
       sent.was = { ...sent.was, quantities: now.quantities ?? {} };
     }
     const known = ofParameters.flatMap((row) => {
-      const found = now.parameters.find((/** @type {Parameter} */ each) => each.name === row.dataset.parameter);
-      return found ? [{ row, found }] : [];
+      const parameter = now.parameters.find((/** @type {Parameter} */ each) => each.name === row.dataset.parameter);
+      return parameter ? [{ row, parameter }] : [];
     });
     if (known.length) {
-      sent.parameters = known.map(({ row, found }) => {
-        const before = was.parameters.find((/** @type {Parameter} */ each) => each.name === found.name) ?? {};
-        return change(row, before, found, conflicts);
+      sent.parameters = known.map(({ row, parameter }) => {
+        const before = was.parameters.find((/** @type {Parameter} */ each) => each.name === parameter.name) ?? {};
+        return change(row, before, parameter, conflicts);
       });
-      sent.was = { ...sent.was, parameters: known.map(({ found }) => found) };
+      sent.was = { ...sent.was, parameters: known.map(({ parameter }) => parameter) };
     }
     form.dataset.before = JSON.stringify(was);
     if (conflicts.length) throw new Mistakes(conflicts);

@@ -93,9 +93,9 @@ export function wrapped(name, width) {
   const lines = [];
   while (rest.length > width) {
     /** @type {number} */
-    const found = Math.max(rest.lastIndexOf(" ", width), rest.lastIndexOf("-", width - 1) + 1);
+    const lastBreak = Math.max(rest.lastIndexOf(" ", width), rest.lastIndexOf("-", width - 1) + 1);
     /** @type {number} */
-    const at = found >= width / 2 && lines.length < MAX_LINES - 1 ? found : width;
+    const at = lastBreak >= width / 2 && lines.length < MAX_LINES - 1 ? lastBreak : width;
     lines.push(rest.slice(0, at).trim());
     rest = rest.slice(at).trim();
   }

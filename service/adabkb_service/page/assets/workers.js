@@ -16,9 +16,9 @@ export function timelineChart(data) {
       const trials = all.filter((trial) => trial.started_at);
       if (!trials.length) return { empty: "No worker has asked for a trial yet." };
       const ink = colours();
-      const named = (/** @type {TimelineTrial} */ trial) => trial.worker ?? "no name";
-      const workers = [...new Set(trials.map(named))].slice(-MAX_WORKERS);
-      const drawn = trials.filter((trial) => workers.includes(named(trial)));
+      const workerOf = (/** @type {TimelineTrial} */ trial) => trial.worker ?? "no name";
+      const workers = [...new Set(trials.map(workerOf))].slice(-MAX_WORKERS);
+      const drawn = trials.filter((trial) => workers.includes(workerOf(trial)));
       /** @type {Record<string, ChartOption>} */
       const styles = {
         active: { fill: ink.surface, stroke: ink.accent, lineWidth: 2 },
@@ -65,7 +65,7 @@ export function timelineChart(data) {
             encode: { x: [1, 2], y: 0 },
             clip: true,
             data: drawn.map((trial) => ({
-              value: [workers.indexOf(named(trial)), Date.parse(trial.started_at), end(trial)],
+              value: [workers.indexOf(workerOf(trial)), Date.parse(trial.started_at), end(trial)],
               trial,
             })),
             renderItem: (/** @type {{ dataIndex: number }} */ params, /** @type {Canvas} */ api) => {
@@ -94,7 +94,11 @@ export function timelineChart(data) {
         header: ["trial", ...columns],
         rows,
         height: Math.max(120, 50 + 30 * workers.length),
-        said: `${counted(workers.length, "worker")}, ${counted(trials.length, "trial")}, ${active} ${STATES.active}.`,
+        caption: [
+          counted(workers.length, "worker"),
+          counted(trials.length, "trial"),
+          `${active} ${STATES.active}.`,
+        ].join(", "),
       };
     },
     { select: ({ data: point }) => location.assign(data.trialPage(point.trial.number)) },
