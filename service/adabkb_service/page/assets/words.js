@@ -133,8 +133,11 @@ export function clearer(text) {
   return AMBIGUOUS.test(typed) ? `“${typed}”: write ${typed.replace(",", "")} or ${typed.replace(",", ".")}.` : "";
 }
 
-/** The number in a text, perhaps with a decimal comma or with spaces between thousands; NaN if there is none, or if its
- * comma may be between thousands.
+/** A number with thousands apart and decimals: 1,234.5 in English, 1.234,5 in German. */
+const WITH_BOTH_SIGNS = /^([+-]?\d{1,3}(?:,\d{3})+)\.(\d+)$|^([+-]?\d{1,3}(?:\.\d{3})+),(\d+)$/;
+
+/** The number in a text, perhaps with a decimal comma or with thousands apart; NaN if there is none, or if its comma
+ * may be between thousands.
  * @param {string} text
  */
 export function numeral(text) {
@@ -144,7 +147,12 @@ export function numeral(text) {
     .replaceAll("−", "-")
     .replace(POWER, (_, power) => `e${[...power].map((sign) => LOWERED[sign]).join("")}`)
     .replace(/(?<=\d)[\s'’](?=\d{3}(?!\d))/g, "")
-    .replace(/^([^.,]*),([^.,]*)$/, "$1.$2");
+    .replace(/^([^.,]*),([^.,]*)$/, "$1.$2")
+    .replace(
+      WITH_BOTH_SIGNS,
+      (_, english = "", decimals = "", german = "", places = "") =>
+        `${(english || german).replace(/[.,]/g, "")}.${decimals || places}`,
+    );
   return NUMERAL.test(plain) ? Number(plain) : NaN;
 }
 
