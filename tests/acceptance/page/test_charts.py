@@ -46,7 +46,7 @@ def test_what_constraints_and_conditions_leave_out_is_shown(browser: Browser, si
         drawn(page, "contour")
         expect(page.locator("#contour-caption")).to_contain_text("Hatched: excluded by the constraints.")
         page.goto("/studies/left-out")
-        drawn(page, "contour", "slices", "partition")
+        drawn(page, "slices", "partition", "contour")
         page.locator("#contour-x").select_option("fat")
         page.locator("#contour-y").select_option("salt")
         expect(page.locator("#contour")).to_have_attribute("data-state", "empty")
