@@ -472,8 +472,8 @@ def test_watching_ends_with_an_error_when_the_study_is_deleted(
     create: Callable[..., Study], module_client: Client, is_replaced: bool
 ) -> None:
     study = create()
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([ADABKB, "study", "watch", study.id, "--all"], text=True, **streams) as watching:
+    command = [ADABKB, "study", "watch", study.id, "--all"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None
         assert watching.stdout.readline().startswith(f"{study.id}: running")
         assert watching.stdout.readline().startswith("event 1, ")
