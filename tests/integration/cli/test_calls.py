@@ -473,7 +473,7 @@ def test_watching_ends_with_an_error_when_the_study_is_deleted(
 ) -> None:
     study = create()
     command = [ADABKB, "study", "watch", study.id, "--all"]
-    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watching:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None
         assert watching.stdout.readline().startswith(f"{study.id}: running")
         assert watching.stdout.readline().startswith("event 1, ")
