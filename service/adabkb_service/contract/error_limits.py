@@ -38,12 +38,6 @@ class _LimitErrors:
 LIMIT_ERRORS = _LimitErrors()
 
 
-def is_length_check(schema: Mapping[str, Any]) -> bool:
-    """Return whether a schema of pydantic-core is that of ``LIMIT_ERRORS``, around the schema of the type."""
-    function = schema["function"].get("function") if schema.get("type") == "function-wrap" else None
-    return isinstance(function, partial) and function.func is _validate
-
-
 def _validate(most: int, values: object, handler: ValidatorFunctionWrapHandler) -> object:
     if isinstance(values, (list, dict)) and len(values) > most:
         kind = "List" if isinstance(values, list) else "Dictionary"

@@ -15,7 +15,6 @@ from adabkb_service.contract.quantities import without_words
 from adabkb_service.contract.settings import EDITED, LABELS
 from adabkb_service.contract.study import StudyDefinition
 from adabkb_service.contract.tables import with_changes, with_digests
-from adabkb_service.contract.unlimited import Reader
 from adabkb_service.engine.edited import EditedSpace
 from adabkb_service.engine.space import Space
 from adabkb_service.storage.event_payloads import Edited
@@ -45,9 +44,6 @@ class StoredDefinition(StudyDefinition):
         return EditedSpace(
             space.parameters, space.constraints, space.conditions, space.context, space.mixtures, self.defaults
         )
-
-
-_READER = Reader(StoredDefinition)
 
 
 def is_edited(stored: Mapping[str, Any]) -> bool:
@@ -107,9 +103,9 @@ class LatestDefinition:
 
 @lru_cache(256)
 def _parse(text: str) -> StoredDefinition:
-    return _READER.read(json.loads(text))
+    return StoredDefinition.model_validate(json.loads(text))
 
 
 @lru_cache(4)
 def _parse_large(text: str) -> StoredDefinition:
-    return _READER.read(json.loads(text))
+    return StoredDefinition.model_validate(json.loads(text))

@@ -27,7 +27,6 @@ from adabkb_service.contract.quantities import OBJECTIVE, beyond, within_reach
 from adabkb_service.contract.settings import IN_COLUMNS, SETTINGS
 from adabkb_service.contract.stored import StoredDefinition, definition_of, is_edited
 from adabkb_service.contract.tables import in_brief
-from adabkb_service.contract.unlimited import Reader
 from adabkb_service.engine.space import Space
 from adabkb_service.inference.proposals import Expected, Recommended
 from adabkb_service.storage.rows import EventRow, ObservationRow, ReportRow, StudyRow, TrialRow, as_values, event_row
@@ -92,9 +91,6 @@ def recommended(found: Recommended) -> ModelRecommendation:
         feasible_probability=expected.get("feasible_probability"),
         changes=None if found.changes is None else [Change(**vars(each)) for each in found.changes],
     )
-
-
-_STUDIES = Reader(Study)
 
 
 def best(study: StudyRow) -> Best | None:
@@ -178,17 +174,15 @@ def study(row: StudyRow, definition: StoredDefinition, summary: StudySummary) ->
     if definition.cost_budget is not None:
         settings["budget"] = definition.budget
     settings["metrics"] = [metric.name for metric in definition.metrics_with_bounds if not metric.goal]
-    fields = {
+    return Study(
         **dict(summary),
-        **settings,
-        "seed": row.seed,
-        "direction": definition.direction,
-        "parameters": definition.parameters,
-        "space_version": definition.space_version if is_edited(row.definition) else None,
-        "defaults": definition.defaults,
-        "cost_spent": None if definition.cost is None else row.cost_spent,
-        "model": model_summary(row),
-        "created_at": row.created_at,
-        "updated_at": row.updated_at,
-    }
-    return _STUDIES.read(fields)
+        **settings | {"seed": row.seed},
+        direction=definition.direction,
+        parameters=definition.parameters,
+        space_version=definition.space_version if is_edited(row.definition) else None,
+        defaults=definition.defaults,
+        cost_spent=None if definition.cost is None else row.cost_spent,
+        model=model_summary(row),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
