@@ -9,6 +9,7 @@ from adabkb_client._http.outbox import Outbox
 from adabkb_client._records import (
     Answer,
     Best,
+    CatalogueRow,
     Estimate,
     Event,
     FrontEstimate,
@@ -164,6 +165,13 @@ def observation(found: Observation) -> str:
 def answer(found: Answer) -> str:
     """Return the outcome of a change in one line."""
     return " ".join(repr(each) for each in (found.trial, found.observation, found.study) if each is not None)
+
+
+@line.register
+def catalogue_row(found: CatalogueRow) -> str:
+    """Return a row of a catalogue in one line."""
+    withdrawn = ", withdrawn" if found.withdrawn else ""
+    return f"<CatalogueRow {found.name!r}: {point(found.numbers)}{withdrawn}>"
 
 
 @line.register

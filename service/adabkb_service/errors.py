@@ -237,9 +237,8 @@ class StudyNotFound(NotFound):
 class StudyDeleted(StudyNotFound):
     """The study whose events a client has read was deleted."""
 
-    def __init__(self, study: str, *, has_successor: bool) -> None:
-        successor = "; another study has its id now" if has_successor else ""
-        super().__init__(study, f"Study {shown(study)} was deleted{successor}.")
+    def __init__(self, study: str, meanwhile: str | None = None) -> None:
+        super().__init__(study, f"Study {shown(study)} was deleted{f'; {meanwhile}' if meanwhile else ''}.")
 
 
 class TokenNotFound(NotFound):

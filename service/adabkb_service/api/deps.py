@@ -56,7 +56,7 @@ def _digits(text: str) -> str:
     return text
 
 
-Number = Annotated[int, BeforeValidator(_digits), Path(ge=1, le=2**31 - 1)]
+Number = Annotated[int, Path(ge=1, le=2**31 - 1), BeforeValidator(_digits)]
 
 
 async def _service(request: Request) -> Service:

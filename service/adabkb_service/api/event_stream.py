@@ -125,9 +125,9 @@ def _identity(service: Service, study_id: str, known: str | None) -> str:
     except StudyNotFound:
         if known is None:
             raise
-        raise StudyDeleted(study_id, has_successor=False) from None
+        raise StudyDeleted(study_id) from None
     if known not in (None, found):
-        raise StudyDeleted(study_id, has_successor=True)
+        raise StudyDeleted(study_id, "another study has its id now")
     return found
 
 
