@@ -341,7 +341,7 @@ for _ in range(9):
 BAD_ATTRIBUTES: list[tuple[Any, str, str]] = [
     ({"attributes": None}, "/attributes", "must be an object"),
     ({"attributes": []}, "/attributes", "must be an object"),
-    ({"attributes": {}, "state": "failed"}, "/state", "is an unknown field (known: attributes)"),
+    ({"attributes": {}, "state": "failed"}, "/state", "is an unknown field (known: attributes, was)"),
     (
         {"attributes": {"a:b": 1}},
         "/attributes",
