@@ -33,7 +33,7 @@ from benchmarks.quality.methods.base import Method, Parameters
 from benchmarks.quality.methods.policy import Policy
 
 SEEDS, BUDGETS = 10, (50, 100)
-PEERS, PEER_BUDGETS = ("ax",), (50,)
+PEERS, PEER_BUDGET = ("ax",), 50
 """Optional methods, for ``--methods``: they take seconds for each suggestion, and have fewer seeds and evaluations."""
 OUT, PEERS_OUT = RESULTS / "outcomes-constraints.json", RESULTS / "outcomes-constraints-peers.json"
 DRAWN = 4096
@@ -281,13 +281,12 @@ def _regret(run: Mapping[str, Any], budget: int) -> float:
 
 def peer_tables(path: Path) -> Iterator[runs.Table]:
     """The medians per problem, with the peers, whose runs are in another file."""
-    for count in PEER_BUDGETS:
 
-        def scores(found: Sequence[Sequence[Mapping[str, Any]]], count: int = count) -> list[str]:
-            return [f"{np.median([_regret(run, count) for run in each]):.2g}" for each in found]
+    def scores(found: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
+        return [f"{np.median([_regret(run, PEER_BUDGET) for run in each]):.2g}" for each in found]
 
-        title = f"Regret of the best feasible evaluation after {count}, with peers"
-        yield runs.beside(OUT, path, PROBLEMS, list(METHODS), count, title, scores)
+    title = f"Regret of the best feasible evaluation after {PEER_BUDGET}, with peers"
+    yield runs.beside(OUT, path, PROBLEMS, list(METHODS), PEER_BUDGET, title, scores)
 
 
 def benchmark() -> runs.Benchmark:

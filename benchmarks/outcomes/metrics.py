@@ -30,7 +30,7 @@ from benchmarks.quality.problems import generator
 BUDGETS = (25, 50, 100)
 SEEDS = 10
 OUT, PEERS_OUT = RESULTS / "outcomes-metrics.json", RESULTS / "outcomes-metrics-peers.json"
-PEERS, PEER_BUDGETS = ("ax",), (25,)
+PEERS, PEER_BUDGET = ("ax",), 25
 """Optional methods, for ``--methods``: they take seconds for each suggestion, and have fewer seeds and evaluations."""
 RHO_BEGIN = 0.2
 """Initial radius of COBYLA, in the unit cube."""
@@ -227,13 +227,12 @@ def _best(run: Mapping[str, Any], budget: int) -> float:
 
 def peer_tables(path: Path) -> Iterator[runs.Table]:
     """The medians per problem, with the peers, whose runs are in another file."""
-    for count in PEER_BUDGETS:
 
-        def scores(found: Sequence[Sequence[Mapping[str, Any]]], count: int = count) -> list[str]:
-            return [f"{np.median([_best(run, count) for run in each]):.6g}" for each in found]
+    def scores(found: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
+        return [f"{np.median([_best(run, PEER_BUDGET) for run in each]):.6g}" for each in found]
 
-        title = f"Best feasible value after {count} evaluations, with peers"
-        yield runs.beside(OUT, path, PROBLEMS, list(METHODS), count, title, scores)
+    title = f"Best feasible value after {PEER_BUDGET} evaluations, with peers"
+    yield runs.beside(OUT, path, PROBLEMS, list(METHODS), PEER_BUDGET, title, scores)
 
 
 def benchmark() -> runs.Benchmark:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
-from ax.api.client import Client
-from ax.api.configs import RangeParameterConfig
 from baybe import Campaign
 from baybe.constraints import ContinuousLinearConstraint
 from baybe.objectives import SingleTargetObjective
@@ -20,7 +18,9 @@ from baybe.searchspace import SearchSpace
 from baybe.targets import NumericalTarget
 from baybe.utils.random import set_random_seed
 
+from adabkb_service.engine.axes import FloatAxis
 from benchmarks.functions import Array
+from benchmarks.outcomes.ax_peer import AxClient, Goals
 
 Function = Callable[[Array], Array]
 VALUE = "value"
@@ -28,18 +28,14 @@ VALUE = "value"
 
 def ax(names: Sequence[str], function: Function, seed: int, budget: int) -> Array:
     """The formulas that Ax suggests with its defaults, (budget, n)."""
-    client, free = Client(random_seed=seed), list(names[:-1])
-    parameters = [RangeParameterConfig(name=name, parameter_type="float", bounds=(0.0, 1.0)) for name in free]
-    client.configure_experiment(parameters=parameters, parameter_constraints=[f"{' + '.join(free)} <= 1"])
-    client.configure_optimization(objective=VALUE)
-    found = []
+    free = list(names[:-1])
+    goals = Goals(VALUE, parameter_constraints=[f"{' + '.join(free)} <= 1"])
+    client, found = AxClient([FloatAxis(name, 0.0, 1.0) for name in free], goals, seed), []
     for _ in range(budget):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ((trial, point),) = client.get_next_trials(max_trials=1).items()
+        point = client.ask()
         shares = np.array([float(point[name]) for name in free])
         found.append(np.append(shares, max(1.0 - shares.sum(), 0.0)))
-        client.complete_trial(trial_index=trial, raw_data={VALUE: float(function(found[-1][None])[0])})
+        client.tell({VALUE: float(function(found[-1][None])[0])})
     return np.array(found)
 
 

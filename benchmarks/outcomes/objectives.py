@@ -26,7 +26,7 @@ from benchmarks.output import RESULTS
 BUDGETS = (50, 100, 200)
 SEEDS = 10
 OUT, PEERS_OUT = RESULTS / "outcomes-objectives.json", RESULTS / "outcomes-objectives-peers.json"
-PEERS, PEER_BUDGETS = ("ax",), (50,)
+PEERS, PEER_BUDGET = ("ax",), 50
 """Optional methods, for ``--methods``: they take seconds for each suggestion, and have fewer seeds and evaluations."""
 
 
@@ -156,14 +156,13 @@ def _table(found: runs.Found, budget: int) -> runs.Table:
 
 def peer_tables(path: Path) -> Iterator[runs.Table]:
     """The same per problem, with the peers, whose runs are in another file."""
-    for count in PEER_BUDGETS:
 
-        def scores(found: Sequence[Sequence[Mapping[str, Any]]], count: int = count) -> list[str]:
-            own, *others = (float(np.median([run["volumes"][count - 1] for run in each])) for each in found)
-            return [f"{volume / max(others):.3f}" for volume in (own, *others)]
+    def scores(found: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
+        own, *others = (float(np.median([run["volumes"][PEER_BUDGET - 1] for run in each])) for each in found)
+        return [f"{volume / max(others):.3f}" for volume in (own, *others)]
 
-        title = f"Score after {count} evaluations, with peers"
-        yield runs.beside(OUT, path, PROBLEMS, list(METHODS), count, title, scores)
+    title = f"Score after {PEER_BUDGET} evaluations, with peers"
+    yield runs.beside(OUT, path, PROBLEMS, list(METHODS), PEER_BUDGET, title, scores)
 
 
 def benchmark() -> runs.Benchmark:

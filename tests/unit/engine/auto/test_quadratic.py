@@ -13,7 +13,7 @@ from adabkb_service.engine.auto.config import Config
 from adabkb_service.engine.auto.domain.domain import Domain
 from adabkb_service.engine.auto.policy import auto
 from adabkb_service.engine.auto.search.quadratic import OTHER_BALLS, minimum, proposal, smallest_in_ball
-from adabkb_service.engine.auto.state.state import is_of_model
+from adabkb_service.engine.auto.state.state import are_models, is_models_step
 from adabkb_service.engine.auto.state.turns import (
     IN_A_ROW,
     NEW,
@@ -98,11 +98,13 @@ def test_eight_workers_find_smooth_optima_to_high_precision() -> None:
 def test_points_of_cells_and_of_the_model_are_distinguished() -> None:
     """If a worker rounds all of them, or their numbers are coarse, the order decides."""
     state = run(unit_space(2), valley, 20).state
-    middle, other = np.array([0.375, 0.5]), np.array([0.375, 0.501])
-    for turns in (NEW, replace(NEW, others=0)):
-        assert [is_of_model(state, turns, each, 30) for each in (middle, other)] == [False, True]
-        rounded = replace(state, record=replace(state.record, positions=state.record.positions + 1e-3))
-        assert [is_of_model(rounded, turns, each, 30) for each in (middle, other)] == [turns is NEW] * 2
+    points = np.array([[0.375, 0.5], [0.375, 0.501]])
+    shown = are_models(state, points)
+    assert shown is not None
+    assert shown.tolist() == [False, True]
+    rounded = replace(state, record=replace(state.record, positions=state.record.positions + 1e-3))
+    assert are_models(rounded, points) is None
+    assert [is_models_step(rounded, turns, 30) for turns in (NEW, replace(NEW, others=0))] == [True, False]
     coarse = Domain(Space((FloatAxis("x", 1e6, 1e6 + 1e-3),)))
     assert are_off_grid(coarse, np.array([[0.5], [0.501]])).tolist() == [True, True]
 

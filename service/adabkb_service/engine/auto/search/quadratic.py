@@ -26,8 +26,8 @@ from adabkb_service.engine.auto.acquisition.issued import Issued, is_known, step
 from adabkb_service.engine.auto.domain.domain import Domain
 from adabkb_service.engine.auto.model.doubts import doubts
 from adabkb_service.engine.auto.state.restarts import is_nearest_to_failed
-from adabkb_service.engine.auto.state.state import State, is_of_model
-from adabkb_service.engine.auto.state.turns import RADII, coefficients, fewest_for_model, is_restarts
+from adabkb_service.engine.auto.state.state import State, are_models, is_models_step
+from adabkb_service.engine.auto.state.turns import RADII, coefficients, fewest_for_model
 from adabkb_service.engine.randomness import uniforms
 from adabkb_service.engine.simplex import Simplex
 
@@ -81,9 +81,11 @@ def proposal(state: State, out: Issued) -> Array | None:
     if doubts(state.problem, record):
         return None
     step, turns = step_of(state, out), state.turns
-    for each, point in enumerate(out.pending, start=record.size):
-        turns = turns.after(is_models=is_of_model(state, turns, point, each), gained=None)
-    if is_restarts(state.restarted_at, step) or not turns.is_models(len(axes)):
+    shown = are_models(state, out.pending)
+    for i in range(len(out.pending)):
+        is_models = is_models_step(state, turns, record.size + i) if shown is None else bool(shown[i])
+        turns = turns.after(is_models=is_models, gained=None)
+    if not is_models_step(state, turns, step):
         return None
     best = record.positions[int(np.argmax(record.values))]
     axes, remainders = _without_remainders(domain, axes, best)

@@ -185,26 +185,26 @@ def turns_after(state: State, record: Record) -> Turns:
         return NEW
     if not axes or step < fewest_for_model(axes):
         return state.turns
-    is_models = is_of_model(state, state.turns, record.positions[-1], step)
+    shown = are_models(state, record.positions[-1:])
+    is_models = is_models_step(state, state.turns, step) if shown is None else bool(shown[0])
     return state.turns.after(is_models=is_models, gained=bool(record.values[-1] > state.record.values.max()))
 
 
-def is_of_model(state: State, turns: Turns, point: Array, step: int) -> bool:
-    """Return whether a point, (d,), pending or with a result, is one of the quadratic model's.
+def are_models(state: State, points: Array) -> Bools | None:
+    """Return which points, (k, d), pending or with a result, are the quadratic model's; None if points do not show it.
 
-    If too many results are off the grid, points do not show this: in a mixture, points of cells are moved to the
+    They do not if too many of the results so far are off the grid: in a mixture, points of cells are moved to the
     nearest mixture, a worker may round all parameters, and the range of a parameter may be tiny compared with its
-    values. Results are then assumed to be in the order of the steps.
-
-    Args:
-        state: the state with the results so far.
-        turns: the turns before the step.
-        point: the point.
-        step: the index of the step, if points are in the order of the steps.
+    values. Results are then assumed to be in the order of the steps (``is_models_step``).
     """
     domain = state.problem.domain
-    if are_off_grid(domain, state.record.positions).mean() <= MODELS_SHARE:
-        return bool(are_off_grid(domain, point[None])[0])
+    if are_off_grid(domain, state.record.positions).mean() > MODELS_SHARE:
+        return None
+    return are_off_grid(domain, points)
+
+
+def is_models_step(state: State, turns: Turns, step: int) -> bool:
+    """Return whether a step, with the turns before it, is the quadratic model's."""
     return not is_restarts(state.restarted_at, step) and turns.is_models(len(state.model_axes))
 
 
